@@ -1,0 +1,1 @@
+"""Processes, wire, comparison: how a candidate is run and what is concluded."""

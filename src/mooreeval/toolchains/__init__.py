@@ -1,0 +1,1 @@
+"""Toolchains: from a candidate to an artefact, without any device."""

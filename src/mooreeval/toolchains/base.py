@@ -1,0 +1,73 @@
+"""The toolchain seam: `build(recording, target) -> Artefact | BuildFailure`. No device is needed to build."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from mooreeval.hashing import content_hash
+from mooreeval.verdict import Diagnostic
+
+
+@dataclass(frozen=True)
+class Source:
+    """One recorded source string. `name` is what diagnostics call it: "cpp_sources[0]", "cuda_sources[1]", "kernel.cu"."""
+
+    name: str
+    language: Literal["cpp", "cuda"]
+    text: str
+
+
+@dataclass(frozen=True)
+class Extension:
+    """One `load_inline` or `load` call of a candidate, as strings."""
+
+    name: str
+    sources: tuple[Source, ...]
+    functions: tuple[tuple[str, str], ...] | None  # (name, docstring); None: the sources bind themselves
+    cflags: tuple[str, ...] = ()
+    cuda_cflags: tuple[str, ...] = ()
+    ldflags: tuple[str, ...] = ()
+    with_cuda: bool = True
+
+    def content_hash(self) -> str:
+        """What the run child must ask for again; equal calls share an artefact."""
+        return content_hash(
+            {
+                "name": self.name,
+                "sources": [[s.name, s.language, s.text] for s in self.sources],
+                "functions": None if self.functions is None else [list(f) for f in self.functions],
+                "flags": [list(self.cflags), list(self.cuda_cflags), list(self.ldflags), self.with_cuda],
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Everything a candidate asked to have compiled, in the order of the calls; duplicates dropped."""
+
+    extensions: tuple[Extension, ...] = ()
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """One built extension, addressed by content."""
+
+    extension_hash: str
+    module_name: str  # name of the Python extension module inside `path`
+    path: Path  # the shared object
+    seconds: float = 0.0  # CPU seconds the build took; 0.0 when it came from the cache
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class BuildFailure:
+    """Why an extension has no artefact. `compile_error` is the candidate's, `unsupported` is ours."""
+
+    kind: Literal["compile_error", "unsupported", "illegal", "timeout"]
+    reason: str  # one line
+    feature: str | None = None  # for `unsupported`
+    rule: str | None = None  # for `illegal`
+    diagnostics: tuple[Diagnostic, ...] = field(default=())
+    log_tail: str = ""  # end of the compiler's output, bounded

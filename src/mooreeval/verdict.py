@@ -1,0 +1,194 @@
+"""The verdict: what was concluded about one candidate, with the evidence.
+
+Timing exists only on `correct`; units are in field names. A verdict is frozen, serialises to strict JSON, and
+names what it needs to be reproduced. A failure of the judge is not a verdict (see `errors.NotJudged`).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+SCHEMA_VERSION = 1
+PROTOCOL_VERSION = "moore-1"
+
+
+class Status(StrEnum):
+    """One word per outcome, in the order in which they take precedence (DESIGN: where several hold)."""
+
+    NO_CANDIDATE = "no_candidate"
+    ILLEGAL = "illegal"
+    COMPILE_ERROR = "compile_error"
+    UNSUPPORTED = "unsupported"
+    RUNTIME_ERROR = "runtime_error"
+    INCORRECT = "incorrect"
+    CORRECT = "correct"
+
+
+class Record(BaseModel):
+    """A frozen value that refuses unknown fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Place(Record):
+    """Where something is: a line of the candidate's own file where it can be told, else of a recorded source."""
+
+    file: str  # "candidate" for the candidate's own file, else e.g. "cuda_sources[0]", "bindings", "torch"
+    line: int | None = None  # 1-based
+    column: int | None = None  # 1-based
+    text: str | None = None  # that line, stripped, at most 200 characters
+
+    def __str__(self) -> str:
+        return self.file if self.line is None else f"{self.file}:{self.line}"
+
+
+class Diagnostic(Record):
+    """One compiler message in the candidate's sources."""
+
+    severity: Literal["error", "warning", "note"]
+    message: str
+    place: Place
+
+
+class FindingKind(StrEnum):
+    OUT_OF_BOUNDS = "out_of_bounds"  # device memory: outside its allocation, or freed
+    SHARED_OUT_OF_BOUNDS = "shared_out_of_bounds"
+    RACE = "race"
+    MISALIGNED = "misaligned"
+    DEADLOCK = "deadlock"  # threads wait for others that never come
+    DIVERGENT_BARRIER = "divergent_barrier"  # threads of one block at different barriers, or some have exited
+    HOST_MEMORY = "host_memory"  # a kernel touched memory that is not device memory
+    HOST_ACCESS = "host_access"  # host code touched device memory outside a copy or operator
+    LAUNCH_ERROR = "launch_error"  # a launch that the device refuses
+    API_ERROR = "api_error"  # a CUDA run-time call that failed
+    STACK_OVERFLOW = "stack_overflow"
+    TRAP = "trap"  # assert, __trap
+    UNINITIALIZED = "uninitialized"  # a shared-memory word read before anything was written to it
+    WARP_SYNC = "warp_sync"  # relies on lanes running in lockstep: a warning
+
+
+class Finding(Record):
+    """One fault observed while a kernel or its host code ran."""
+
+    kind: FindingKind
+    severity: Literal["error", "warning"]
+    message: str
+    kernel: str | None = None
+    block: tuple[int, int, int] | None = None  # blockIdx x, y, z
+    thread: tuple[int, int, int] | None = None  # threadIdx x, y, z
+    place: Place | None = None
+    other: Place | None = None  # the other access of a race
+    other_thread: tuple[int, int, int] | None = None
+    count: int = 1  # times seen at this place
+
+
+class RuleHit(Record):
+    """One broken rule of legality."""
+
+    rule: str  # stable id, e.g. "no_kernel_launched"
+    message: str
+    place: Place | None = None
+    evidence: str | None = None  # the words it rests on
+
+
+class Mismatch(Record):
+    """How one output differs from the reference, in words a repairer can use."""
+
+    output: str  # path in the returned structure: "output", "output[1]", "output['loss']"
+    kind: Literal["structure", "type", "shape", "dtype", "device", "layout", "values", "mutated_input"]
+    message: str  # one to three sentences: how many, where, how far, what pattern
+    wrong: int | None = None  # elements outside the tolerance
+    total: int | None = None
+    max_abs_error: float | None = None
+    max_rel_error: float | None = None
+    patterns: tuple[str, ...] = ()  # e.g. "all_zero", "nan", "constant", "transposed", "tail", "every_nth_row", "factor"
+    first: tuple[int, ...] | None = None  # index of the first wrong element
+    examples: tuple[tuple[tuple[int, ...], float, float], ...] = ()  # (index, got, expected)
+
+
+class Trial(Record):
+    """One run on fresh inputs."""
+
+    index: int
+    seed: int
+    passed: bool
+    schedule: str | None = None  # simulator: "checked forward", "reverse", "random", ...
+    mismatch: Mismatch | None = None
+
+
+class Reduction(Record):
+    """One constant of the task that was made smaller so that a CPU can run it."""
+
+    name: str
+    original: int
+    used: int
+    line: int | None = None
+
+
+class Launch(Record):
+    """A kernel that ran, aggregated over equal launches."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int
+    count: int
+
+
+class Timing(Record):
+    """Measured on a device only; exists only on `correct`."""
+
+    candidate_ms: float
+    eager_ms: float | None = None
+    compile_ms: float | None = None
+
+
+class Verdict(Record):
+    """What was concluded, and everything needed to conclude it again."""
+
+    schema_version: int = SCHEMA_VERSION
+    status: Status
+    reason: str  # one line
+    evidence: Literal["device", "emulation"] | None = None  # None where nothing ran
+    q: float | None = Field(default=None, ge=0, le=1)  # fraction of trials passed
+    trials: tuple[Trial, ...] = ()
+    rules: tuple[RuleHit, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    warnings: tuple[str, ...] = ()
+    launches: tuple[Launch, ...] = ()
+    unsupported_feature: str | None = None  # "wmma", "shape-specialised", ...
+    exception: str | None = None  # traceback of the candidate's Python, its own frames, bounded
+    output_tail: str | None = None  # end of what the candidate printed, bounded
+    reductions: tuple[Reduction, ...] = ()
+    timing: Timing | None = None
+    backend: str
+    device: str | None = None
+    policy: str = "native"
+    protocol: str = "ours"
+    protocol_version: str = PROTOCOL_VERSION
+    versions: dict[str, str] = Field(default_factory=dict)
+    seed: str | None = None  # the run secret, hex; together with the hashes it gives every seed
+    shapes: tuple[dict[str, Any], ...] = ()  # of inputs and outputs as run
+    task_id: str | None = None
+    task_hash: str
+    candidate_hash: str
+    config_hash: str
+    stage_seconds: dict[str, float] = Field(default_factory=dict)  # wall seconds by stage, not part of identity
+
+    @model_validator(mode="after")
+    def _status_fits_payload(self) -> Self:
+        if self.timing is not None and self.status is not Status.CORRECT:
+            raise ValueError("timing exists only on a correct verdict")
+        if self.status is Status.CORRECT and self.q != 1:
+            raise ValueError("a correct verdict has q = 1")
+        if self.status is Status.INCORRECT and (self.q is None or self.q == 1):
+            raise ValueError("an incorrect verdict has q below 1")
+        if (self.status is Status.UNSUPPORTED) != (self.unsupported_feature is not None):
+            raise ValueError("an unsupported verdict names the feature, and only that one does")
+        if self.status is Status.ILLEGAL and not self.rules:
+            raise ValueError("an illegal verdict names a rule")
+        return self

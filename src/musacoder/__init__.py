@@ -1,0 +1,1 @@
+"""MusaCoder: language models that write GPU kernels, trained and measured with MooreEval."""
