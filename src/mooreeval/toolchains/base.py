@@ -30,6 +30,7 @@ class Extension:
     cuda_cflags: tuple[str, ...] = ()
     ldflags: tuple[str, ...] = ()
     with_cuda: bool = True
+    implicit_headers: bool = True  # load_inline puts torch's and CUDA's headers first unless told not to
 
     def content_hash(self) -> str:
         """What the run child must ask for again; equal calls share an artefact."""
@@ -39,6 +40,7 @@ class Extension:
                 "sources": [[s.name, s.language, s.text] for s in self.sources],
                 "functions": None if self.functions is None else [list(f) for f in self.functions],
                 "flags": [list(self.cflags), list(self.cuda_cflags), list(self.ldflags), self.with_cuda],
+                "implicit_headers": self.implicit_headers,
             }
         )
 

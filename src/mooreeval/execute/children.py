@@ -1,0 +1,218 @@
+"""The judge's side of its children: start, talk to, kill, and tell how they ended."""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from mooreeval.errors import NotJudged
+from mooreeval.execute.launcher import LOG_NAME
+from mooreeval.execute.wire import Channel, DeadlineExceeded, Message, PeerClosed
+
+START_SECONDS = 120.0  # importing torch on a cold, busy disk
+LOG_TAIL_BYTES = 4000
+
+
+class ChildEnded(Exception):
+    """A child is gone: `exit_code` is negative for a signal, None where unknown; `timed_out` if we killed it."""
+
+    def __init__(self, exit_code: int | None, timed_out: bool) -> None:
+        super().__init__(f"child ended with {exit_code}" + (" after its deadline" if timed_out else ""))
+        self.exit_code = exit_code
+        self.timed_out = timed_out
+
+
+class Launcher:
+    """Handle of the launcher process; safe for several threads. A dead launcher is started again."""
+
+    def __init__(self, scratch_parent: Path | None = None) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        self._root = Path(tempfile.mkdtemp(prefix="mooreeval-", dir=scratch_parent))
+        self.namespaces = False
+
+    def start(self) -> None:
+        """Start the process without waiting for it to be ready."""
+        with self._lock:
+            self._start()
+
+    def _start(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            return
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "mooreeval.execute.launcher", str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            env=_clean_environment(),
+            cwd=self._root,
+        )
+        theirs.close()
+        self._control = ours
+        self._control.settimeout(START_SECONDS)
+        self._ready = False
+
+    def _await_ready(self) -> socket.socket:
+        self._start()
+        assert self._control is not None
+        if not self._ready:
+            hello = json.loads(self._control.recv(4096) or b"{}")
+            if not hello.get("ready"):
+                raise NotJudged("the launcher process did not start; run `musacoder doctor`")
+            self.namespaces, self._ready = bool(hello["namespaces"]), True
+        return self._control
+
+    def _request(self, fields: dict[str, Any], descriptor: int | None = None) -> dict[str, Any]:
+        with self._lock:
+            try:
+                control = self._await_ready()
+                rights = [] if descriptor is None else [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [descriptor]))]
+                control.sendmsg([json.dumps(fields).encode()], rights)
+                answer = control.recv(4096)
+            except (OSError, ValueError) as error:
+                self._kill()
+                raise NotJudged(f"the launcher process was lost ({type(error).__name__})") from error
+            if not answer:
+                self._kill()
+                raise NotJudged("the launcher process died")
+            return json.loads(answer)
+
+    def spawn(self, role: str, limits: dict[str, int]) -> Child:
+        """A fresh child in a fresh scratch folder."""
+        scratch = Path(tempfile.mkdtemp(prefix=f"{role}-", dir=self._root))
+        ours, theirs = socket.socketpair()
+        try:
+            answer = self._request(
+                {"op": "spawn", "role": role, "scratch": str(scratch), "limits": limits}, theirs.fileno()
+            )
+        except BaseException:
+            ours.close()
+            shutil.rmtree(scratch, ignore_errors=True)
+            raise
+        finally:
+            theirs.close()
+        return Child(self, answer["pid"], Channel(ours), scratch)
+
+    def reap(self, pid: int) -> int | None:
+        """Exit code of a child that has ended."""
+        return self._request({"op": "reap", "pid": pid})["exit"]
+
+    def _kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+
+    def close(self) -> None:
+        """Kill the launcher and with it every child; remove every scratch folder."""
+        with self._lock:
+            self._kill()
+        shutil.rmtree(self._root, ignore_errors=True)
+
+
+def _clean_environment() -> dict[str, str]:
+    """What a child needs and nothing of the judge's secrets (tokens, proxies, credentials)."""
+    keep = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "OMP_NUM_THREADS")
+    env = {name: os.environ[name] for name in keep if name in os.environ}
+    return {**env, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+
+
+class Child:
+    """One child. Use as a context manager: leaving it kills whatever is left and removes the scratch folder."""
+
+    def __init__(self, launcher: Launcher, pid: int, channel: Channel, scratch: Path) -> None:
+        self._launcher, self.pid, self.channel, self.scratch = launcher, pid, channel, scratch
+        self._exit: int | None = None
+        self._ended = False
+        try:
+            self._pidfd = os.pidfd_open(pid)
+        except OSError:  # ended already, and not yet reaped: the number can't have been reused
+            self._pidfd = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.channel.close()
+        with contextlib.suppress(NotJudged):
+            self.end()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def ask(self, op: str, fields: dict[str, Any], values: dict[str, Any], seconds: float) -> Message:
+        """Send a request and return the answer; ChildEnded when it dies or its time is over."""
+        deadline = time.monotonic() + seconds
+        try:
+            self.channel.send_values(op, fields, values, deadline)
+            self._await_answer(deadline)
+            return self.channel.receive(deadline)
+        except DeadlineExceeded:
+            raise ChildEnded(self.end(), timed_out=True) from None
+        except PeerClosed:
+            self._await_exit(min(deadline, time.monotonic() + 5))
+            raise ChildEnded(self.end(), timed_out=False) from None
+
+    def _await_answer(self, deadline: float) -> None:
+        """Until there is something to read. A grandchild may keep the socket open: the child's own end counts too."""
+        poll = select.poll()
+        poll.register(self.channel.sock, select.POLLIN)
+        if self._pidfd >= 0:
+            poll.register(self._pidfd, select.POLLIN)
+        left = deadline - time.monotonic()
+        ready = poll.poll(max(0, left) * 1000)
+        if not ready:
+            raise DeadlineExceeded("no answer in time")
+        if all(number == self._pidfd for number, _event in ready):
+            raise PeerClosed("the child has ended")
+
+    def _await_exit(self, deadline: float) -> None:
+        if self._pidfd >= 0:
+            poll = select.poll()
+            poll.register(self._pidfd, select.POLLIN)
+            poll.poll(max(0, deadline - time.monotonic()) * 1000)
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the keeper's group (a diagnostic one; `end` is what kills)."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+    def end(self) -> int | None:
+        """Kill what is left and return the exit code; idempotent."""
+        if self._ended:
+            return self._exit
+        self._ended = True
+        for kill in (os.killpg, os.kill):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                kill(self.pid, signal.SIGKILL)
+        if self._pidfd >= 0:
+            os.close(self._pidfd)
+            self._pidfd = -1
+        self._exit = self._launcher.reap(self.pid)
+        return self._exit
+
+    def log_tail(self) -> str:
+        """The end of what the child printed; bounded, decoded leniently."""
+        try:
+            with (self.scratch / LOG_NAME).open("rb") as file:
+                file.seek(0, os.SEEK_END)
+                file.seek(max(0, file.tell() - LOG_TAIL_BYTES))
+                return file.read(LOG_TAIL_BYTES).decode("utf-8", "replace")
+        except OSError:
+            return ""

@@ -1,0 +1,186 @@
+"""The launcher: a process with torch imported that forks one child for each job, in milliseconds.
+
+    judge ──control (seqpacket, JSON)──> launcher ──fork──> keeper ──fork──> child (PID 1 of its own namespaces)
+      └───────────────────── channel (stream, wire.py) ──────────────────────────┘
+
+The launcher holds no secret and never reads a task's or a candidate's bytes. A child enters its own session, user, PID,
+network and IPC namespaces where the kernel allows it, its scratch folder and its limits before it reads the first message. When
+its keeper is killed the whole PID namespace dies with it, whatever the candidate started. Where namespaces are not to be
+had the child is killed by process group, and `doctor` says so.
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = (
+    0x20000, 0x08000000, 0x10000000, 0x20000000, 0x40000000,
+)  # fmt: skip
+NAMESPACES = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE = 1, 4
+MAX_REQUEST = 64 << 10
+LOG_NAME = "output.log"
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def receive_request(control: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
+    """The judge's next request with the descriptors it carries; None when the judge is gone."""
+    data, ancillary, _flags, _address = control.recvmsg(MAX_REQUEST, socket.CMSG_SPACE(4 * 4))
+    if not data:
+        return None
+    descriptors: list[int] = []
+    for level, kind, payload in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            numbers = array.array("i")
+            numbers.frombytes(payload[: len(payload) - len(payload) % 4])
+            descriptors.extend(numbers)
+    return json.loads(data), descriptors
+
+
+def serve(control: socket.socket) -> None:
+    """Answer requests until the judge closes the control socket."""
+    import torch  # noqa: F401  the reason for this process
+
+    from mooreeval.execute import roles  # noqa: F401
+
+    control.send(json.dumps({"ready": True, "namespaces": namespaces_available()}).encode())
+    while (request := receive_request(control)) is not None:
+        fields, descriptors = request
+        if fields["op"] == "spawn":
+            control.send(json.dumps(_spawn(fields, descriptors[0], control)).encode())
+        elif fields["op"] == "reap":
+            control.send(json.dumps(_reap(fields["pid"])).encode())
+
+
+def namespaces_available() -> bool:
+    """Whether an unprivileged child can have its own user and PID namespaces here."""
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if _libc.unshare(NAMESPACES) == 0 else 1)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def _spawn(fields: dict[str, Any], channel: int, control: socket.socket) -> dict[str, Any]:
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid == 0:
+        _exit_with(lambda: _become_keeper(fields, channel, control))
+    os.close(channel)
+    return {"pid": pid}
+
+
+def _reap(pid: int) -> dict[str, Any]:
+    """Wait for a child that has ended or was killed; negative numbers are signals."""
+    try:
+        return {"exit": os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])}
+    except ChildProcessError:
+        return {"exit": None}
+
+
+def _become_keeper(fields: dict[str, Any], channel: int, control: socket.socket) -> int:
+    """Own session and namespaces, then fork the child that does the job and pass its end on."""
+    control.close()
+    os.setsid()
+    _die_with_parent()
+    uid, gid = os.getuid(), os.getgid()
+    if _libc.unshare(NAMESPACES) != 0:
+        return _become_child(fields, channel)
+    _map_ids(uid, gid)
+    pid = os.fork()
+    if pid == 0:
+        _exit_with(lambda: _become_child(fields, channel))
+    os.close(channel)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    if code < 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        signal.signal(-code, signal.SIG_DFL) if -code not in (signal.SIGKILL, signal.SIGSTOP) else None
+        os.kill(os.getpid(), -code)
+    return code
+
+
+def _map_ids(uid: int, gid: int) -> None:
+    """Keep the user's own id, so that the scratch folder stays writable."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/setgroups").write_text("deny")
+        Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
+        Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
+
+
+def _die_with_parent() -> None:
+    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def _become_child(fields: dict[str, Any], channel: int) -> int:
+    """The job itself: limits, scratch, output to a bounded log, then the role."""
+    _die_with_parent()
+    for number, action in ((signal.SIGINT, signal.SIG_IGN), (signal.SIGTERM, signal.SIG_DFL)):
+        signal.signal(number, action)
+    scratch = fields["scratch"]
+    os.chdir(scratch)
+    _redirect_output(Path(scratch) / LOG_NAME)
+    os.environ.update(HOME=scratch, TMPDIR=scratch, TORCH_EXTENSIONS_DIR=str(Path(scratch) / "extensions"))
+    _limit(fields["limits"])
+    from mooreeval.execute.roles import run_role
+    from mooreeval.execute.wire import Channel
+
+    return run_role(fields["role"], Channel(socket.socket(fileno=channel)))
+
+
+def _redirect_output(log: Path) -> None:
+    null, out = os.open(os.devnull, os.O_RDONLY), os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(null, 0)
+    os.dup2(out, 1)
+    os.dup2(out, 2)
+
+
+def _limit(limits: dict[str, int]) -> None:
+    """`data_bytes`: private writable memory; `file_bytes`: largest file; `processes`: of this user namespace."""
+    for name, number in (
+        ("data_bytes", resource.RLIMIT_DATA),
+        ("file_bytes", resource.RLIMIT_FSIZE),
+        ("processes", resource.RLIMIT_NPROC),
+        ("core_bytes", resource.RLIMIT_CORE),
+    ):
+        if name in limits:
+            _soft, hard = resource.getrlimit(number)
+            value = limits[name] if hard == resource.RLIM_INFINITY else min(limits[name], hard)
+            resource.setrlimit(number, (value, value))
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+
+def _exit_with(job: Any) -> NoReturn:
+    """Run a job in a forked process and leave without the parent's clean-up handlers."""
+    code = 70
+    try:
+        code = job()
+    except BaseException:  # a fork must never return into the launcher's loop
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+
+
+def main() -> None:
+    """`python -m mooreeval.execute.launcher FD`: FD is the judge's control socket."""
+    _die_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the judge decides when work ends
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        serve(socket.socket(fileno=int(sys.argv[1])))
+
+
+if __name__ == "__main__":
+    main()
