@@ -1,0 +1,44 @@
+"""The reward of one verdict: the formula of MusaCoder (arXiv 2606.04847), with q the fraction of trials passed and v
+the speed-up over the PyTorch baseline:
+
+    s = -1                                        nothing to extract, does not compile, does not run, cheats, or q = 0
+    s = -0.5 + 0.5 q                              0 < q < 1
+    s = 1 + lambda * min(max(v - 1, 0), v_max)    q = 1 and legal
+"""
+
+from __future__ import annotations
+
+from mooreeval.config import Baseline, RewardConfig
+from mooreeval.verdict import Status, Timing, Verdict
+
+WORST = -1.0
+
+
+def reward(verdict: Verdict | None, config: RewardConfig | None = None) -> float | None:
+    """The score s, or None where there is nothing to score: no verdict, or a backend that cannot judge the candidate.
+
+    Unscored is not zero: a trainer leaves such a sample out. Without a timing v = 1: right earns 1, never more.
+    """
+    config = config or RewardConfig()
+    if verdict is None or verdict.status is Status.UNSUPPORTED:
+        return None
+    if verdict.status is Status.CORRECT:
+        gain = max(speedup(verdict.timing, config.baseline) - 1, 0.0)
+        return 1 + config.lambda_speedup * min(gain, config.v_max)
+    if verdict.status is Status.INCORRECT and verdict.q:
+        return -0.5 + 0.5 * verdict.q
+    return WORST
+
+
+def speedup(timing: Timing | None, baseline: Baseline) -> float:
+    """v, baseline time over candidate time; 1 where that baseline was not measured.
+
+    Raises ValueError for times that no clock gives: a reward must not come out of them.
+    """
+    baseline_ms = None if timing is None else getattr(timing, f"{baseline}_ms")
+    if timing is None or baseline_ms is None:
+        return 1.0
+    v = baseline_ms / timing.candidate_ms if timing.candidate_ms > 0 else float("nan")
+    if not 0 < v < float("inf"):
+        raise ValueError(f"no speed-up from {baseline_ms} ms over {timing.candidate_ms} ms")
+    return v
