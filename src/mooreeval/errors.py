@@ -4,8 +4,9 @@
     ├── UsageError             the caller asked for something impossible (exit 2)
     │   └── TaskError          the task is bad: not Python, no Model, raises, hangs, no tensors (exit 2)
     └── NotJudged              the judge itself failed (exit 3): no compiler, no space, a lost child of
-        │                      ours. Never a verdict, never a reward; worth a retry.
-        └── WireError          a peer broke the wire format
+        │                      ours. Never a verdict, never a reward.
+        └── Transient          ... and another try may well succeed: a lost launcher
+            └── WireError      a peer broke the wire format
 
 What a candidate does wrong is never an exception here: it is a `Verdict`.
 """
@@ -27,5 +28,9 @@ class NotJudged(MooreError):
     """The judge failed, not the candidate; there is no verdict and no reward."""
 
 
-class WireError(NotJudged):
+class Transient(NotJudged):
+    """A failure of the judge that another try may not see."""
+
+
+class WireError(Transient):
     """A message does not follow the wire format."""

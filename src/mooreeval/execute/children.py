@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from mooreeval.errors import NotJudged
+from mooreeval.errors import NotJudged, Transient
 from mooreeval.execute.launcher import LOG_NAME
 from mooreeval.execute.wire import Channel, DeadlineExceeded, Message, PeerClosed
 
@@ -86,10 +86,10 @@ class Launcher:
                 answer = control.recv(4096)
             except (OSError, ValueError) as error:
                 self._kill()
-                raise NotJudged(f"the launcher process was lost ({type(error).__name__})") from error
+                raise Transient(f"the launcher process was lost ({type(error).__name__})") from error
             if not answer:
                 self._kill()
-                raise NotJudged("the launcher process died")
+                raise Transient("the launcher process died")
             return json.loads(answer)
 
     def spawn(self, role: str, limits: dict[str, int]) -> Child:

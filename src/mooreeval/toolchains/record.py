@@ -23,7 +23,14 @@ IMPLICIT_CUDA = "#include <torch/types.h>\n#include <cuda.h>\n#include <cuda_run
 
 
 class Refused(Exception):
-    """A call that can't be recorded; the text says why, in one line."""
+    """A call that can't be recorded; the text says why, in one line.
+
+    `feature` is set where the call is valid and it is we who don't build such extensions.
+    """
+
+    def __init__(self, message: str, feature: str | None = None) -> None:
+        super().__init__(message)
+        self.feature = feature
 
 
 def extension_from_load_inline(call: dict[str, Any]) -> Extension:
@@ -31,7 +38,7 @@ def extension_from_load_inline(call: dict[str, Any]) -> Extension:
     cpp = _strings(call.get("cpp_sources"), "cpp_sources")
     cuda = _strings(call.get("cuda_sources"), "cuda_sources")
     if call.get("sycl_sources"):
-        raise Refused("load_inline with sycl_sources is not a CUDA kernel")
+        raise Refused("load_inline with sycl_sources is not a CUDA kernel", "SYCL sources")
     if not cpp and not cuda:
         raise Refused("load_inline was called without sources")
     headers = not call.get("no_implicit_headers", False)
@@ -128,7 +135,7 @@ class Interceptor:
     def __init__(self, answer: Callable[[Extension], Any]) -> None:
         self._answer = answer
         self.extensions: list[Extension] = []
-        self.refusals: list[str] = []
+        self.refusals: list[Refused] = []
 
     def install(self) -> None:
         """Patch `torch.utils.cpp_extension` in this process, for good: a child serves one candidate."""
@@ -150,9 +157,11 @@ class Interceptor:
         def intercepted(*args: Any, **kwargs: Any) -> Any:
             call = dict(signature.bind(*args, **kwargs).arguments)
             try:
+                if call.get("is_python_module") is False:
+                    raise Refused("only extensions that are Python modules are built", "is_python_module=False")
                 extension = read(call)
             except Refused as refusal:
-                self.refusals.append(str(refusal))
+                self.refusals.append(refusal)
                 raise
             if extension.content_hash() not in {e.content_hash() for e in self.extensions}:
                 self.extensions.append(extension)
@@ -162,10 +171,10 @@ class Interceptor:
         return intercepted
 
 
-def _refuse_setup(name: str, refusals: list[str]) -> Callable[..., Any]:
+def _refuse_setup(name: str, refusals: list[Refused]) -> Callable[..., Any]:
     def refuse(*_args: Any, **_kwargs: Any) -> Any:
-        refusals.append(f"{name} builds through setuptools; use load_inline or load")
-        raise Refused(refusals[-1])
+        refusals.append(Refused(f"{name} builds through setuptools; use load_inline or load", "setuptools extensions"))
+        raise refusals[-1]
 
     return refuse
 

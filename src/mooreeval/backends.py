@@ -1,0 +1,81 @@
+"""Which backends this machine has, and what is missing for the others."""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from mooreeval.errors import UsageError
+
+AUTO_ORDER = ("musa", "cuda", "simulator")
+NOT_YET = "this version of MooreEval does not drive this backend yet"
+
+
+@dataclass(frozen=True)
+class BackendInfo:
+    """One backend as this machine sees it. `how_to_get` is one line, empty where nothing is missing."""
+
+    name: str
+    available: bool
+    detail: str
+    how_to_get: str = ""
+
+
+def available_backends() -> list[BackendInfo]:
+    """Every backend, in the order in which `auto` tries them, the shim last."""
+    return [probe() for probe in _PROBES.values()]
+
+
+def choose_backend(name: str) -> str:
+    """`name`, or for `auto` the first available one; UsageError with what is missing."""
+    if name == "auto":
+        for candidate in AUTO_ORDER:
+            if _PROBES[candidate]().available:
+                return candidate
+        raise UsageError(f"no backend is available here: {_simulator().how_to_get or _simulator().detail}")
+    if name not in _PROBES:
+        raise UsageError(f"there is no backend {name!r}; choose one of auto, {', '.join(_PROBES)}")
+    info = _PROBES[name]()
+    if not info.available:
+        raise UsageError(f"backend {name} is not available here: {info.detail}. {info.how_to_get}".strip())
+    return name
+
+
+def _simulator() -> BackendInfo:
+    if importlib.util.find_spec("torch") is None:
+        return BackendInfo("simulator", False, "PyTorch is not installed", "pip install 'torch>=2.11,<2.15'")
+    for tool, package in (("g++", "g++"), ("addr2line", "binutils")):
+        if shutil.which(tool) is None:
+            how = f"install it, e.g. `apt-get install {package}` or `dnf install {'gcc-c++' if tool == 'g++' else package}`"
+            return BackendInfo("simulator", False, f"{tool} is not on PATH", how)
+    if platform.system() != "Linux":
+        return BackendInfo("simulator", False, f"needs Linux, this is {platform.system()}", "use a Linux machine or a container")
+    return BackendInfo("simulator", True, f"CUDA on the CPU, built by g++ ({platform.machine()})")
+
+
+def _cuda() -> BackendInfo:
+    present = Path("/dev/nvidiactl").exists()
+    detail = f"an NVIDIA GPU is here, but {NOT_YET}" if present else f"no NVIDIA GPU is visible, and {NOT_YET}"
+    return BackendInfo("cuda", False, detail, "use --backend simulator")
+
+
+def _musa() -> BackendInfo:
+    present = Path("/dev/mtgpu.0").exists()
+    detail = f"a Moore Threads GPU is here, but {NOT_YET}" if present else f"no Moore Threads GPU is visible, and {NOT_YET}"
+    return BackendInfo("musa", False, detail, "use --backend simulator")
+
+
+def _musa_shim() -> BackendInfo:
+    return BackendInfo("musa-shim", False, NOT_YET, "use --backend simulator")
+
+
+_PROBES: dict[str, Callable[[], BackendInfo]] = {
+    "musa": _musa,
+    "cuda": _cuda,
+    "simulator": _simulator,
+    "musa-shim": _musa_shim,
+}

@@ -1,0 +1,227 @@
+"""The recorder and the run child: the only processes that execute a candidate's Python.
+
+Operations
+    start   backend, options -> name and tensor_device of the device
+    load    code, weight_seed, mode ("record" | "run"), artefacts; values: init_inputs, state
+            -> error or None, extensions recorded, refusals
+    trial   schedule; values: inputs -> error or None, report; values: outputs, inputs_after
+
+Both roles see the same emulated or real device properties and run the same code; the recorder hands over strings and its
+kernels are stand-ins, the run child loads artefacts that were built from those strings and refuses any other.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import linecache
+import sys
+import traceback
+import types
+from typing import Any
+
+import torch
+
+from mooreeval.execute.device import Device, open_device
+from mooreeval.execute.tensors import from_wire, map_tensors, to_wire
+from mooreeval.toolchains.base import Extension
+from mooreeval.toolchains.record import Interceptor, Refused, StandIn
+
+FILE_NAME = "candidate.py"
+MAX_TEXT = 4000
+
+
+class Unrecorded(Exception):
+    """The candidate asked for other sources than were recorded."""
+
+
+class BadPython(Exception):
+    """The candidate's file is not Python; `line` is 1-based where it is known."""
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__(getattr(cause, "msg", None) or _message(cause) or type(cause).__name__)
+        self.line = cause.lineno if isinstance(cause, SyntaxError) else None
+        self.cause_name = type(cause).__qualname__
+
+
+class CandidateChild:
+    """State: the device, the candidate's module and its one ModelNew."""
+
+    def __init__(self) -> None:
+        self.device: Device | None = None
+        self.model: Any = None
+        self.artefacts: dict[str, dict[str, str]] = {}
+        self.mode = "run"
+        self.interceptor = Interceptor(self._extension_module)
+        self._loaded: dict[str, Any] = {}
+
+    def handle(self, op: str, fields: dict[str, Any], values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        if op == "start":
+            self.device = open_device(fields["backend"], fields["options"])
+            return {"name": self.device.name, "tensor_device": self.device.tensor_device}, {}
+        if op == "load":
+            return self._load(fields, values), {}
+        if op == "trial":
+            return self._trial(fields, values)
+        raise ValueError(f"the candidate's child has no operation {op}")
+
+    # ------------------------------------------------------------------------------------------------------------ load
+    def _load(self, fields: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+        self.mode, self.artefacts = fields["mode"], fields.get("artefacts", {})
+        self.interceptor.install()
+        error = _error_of(lambda: self._make_model(fields, values))
+        return {"error": error, **self._recorded()}
+
+    def _recorded(self) -> dict[str, Any]:
+        if self.mode != "record":
+            return {}
+        return {
+            "extensions": [extension_to_json(e) for e in self.interceptor.extensions],
+            "refusals": [{"reason": str(r), "feature": r.feature} for r in self.interceptor.refusals],
+        }
+
+    def _make_model(self, fields: dict[str, Any], values: dict[str, Any]) -> None:
+        module = execute_candidate(fields["code"])
+        if not isinstance(getattr(module, "ModelNew", None), type):
+            raise NameError("the candidate's code ran, but defines no class ModelNew")
+        init_inputs = from_wire(values["init_inputs"])
+        torch.manual_seed(fields["weight_seed"])
+        with torch.no_grad():
+            self.model = module.ModelNew(*init_inputs)
+            if isinstance(self.model, torch.nn.Module):
+                self.model = self.model.to(self._device.tensor_device)
+                copy_state(self.model, from_wire(values["state"]))
+
+    @property
+    def _device(self) -> Device:
+        assert self.device is not None
+        return self.device
+
+    def _extension_module(self, extension: Extension) -> Any:
+        if self.mode == "record":
+            return StandIn(extension, self._stand_in_result)
+        key = extension.content_hash()
+        if key not in self.artefacts:
+            raise Unrecorded(f"extension {extension.name!r} was not among the recorded ones, or its sources changed")
+        if key not in self._loaded:
+            self._loaded[key] = load_artefact(self.artefacts[key])
+        return self._loaded[key]
+
+    def _stand_in_result(self, args: tuple[Any, ...]) -> Any:
+        """A tensor like the first argument: enough for most Python around a kernel to go on while recording."""
+        for arg in args:
+            if isinstance(arg, torch.Tensor):
+                return torch.zeros_like(arg)
+        return torch.zeros(1, device=self._device.tensor_device)
+
+    # ----------------------------------------------------------------------------------------------------------- trial
+    def _trial(self, fields: dict[str, Any], values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        inputs = from_wire(values["inputs"], self._device.place)
+        self._device.begin_trial(fields["schedule"])
+        answer: dict[str, Any] = {"devices": []}
+        out: dict[str, Any] = {}
+        answer["error"] = _error_of(lambda: out.update(self._forward(inputs, answer["devices"])))
+        answer.update(report=self._device.report(), **self._recorded())
+        return answer, out if self.mode == "run" else {}
+
+    def _forward(self, inputs: list[Any], devices: list[str]) -> dict[str, Any]:
+        """Wire values of one forward; `devices` receives the device of each tensor it returned."""
+        with torch.no_grad():
+            result = self.model(*inputs)
+        self._device.synchronize()
+        map_tensors(result, lambda t: devices.append(str(t.device)))
+        return {"outputs": to_wire(result), "inputs_after": to_wire(inputs)}
+
+
+def execute_candidate(code: str) -> types.ModuleType:
+    """Run the candidate's file as a module of its own; its exceptions pass through."""
+    module = types.ModuleType("candidate")
+    module.__file__ = FILE_NAME
+    sys.modules["candidate"] = module
+    with open(FILE_NAME, "w", encoding="utf-8", errors="replace", newline="\n") as file:
+        file.write(code)
+    linecache.cache[FILE_NAME] = (len(code), None, code.splitlines(keepends=True), FILE_NAME)
+    try:
+        compiled = compile(code, FILE_NAME, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
+        raise BadPython(error) from error
+    exec(compiled, module.__dict__)
+    return module
+
+
+def load_artefact(artefact: dict[str, str]) -> Any:
+    """Import the shared object that was built from the recorded strings."""
+    loader = importlib.machinery.ExtensionFileLoader(artefact["module_name"], artefact["path"])
+    spec = importlib.util.spec_from_file_location(artefact["module_name"], artefact["path"], loader=loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def copy_state(model: torch.nn.Module, state: dict[str, torch.Tensor]) -> None:
+    """Give parameters and buffers the reference's values where name and shape agree.
+
+    Another order of construction draws other random numbers from the same seed: no error of the candidate.
+    """
+    own = model.state_dict()
+    for name, value in state.items():
+        if name in own and isinstance(own[name], torch.Tensor) and own[name].shape == value.shape:
+            own[name].copy_(value)
+
+
+def extension_to_json(extension: Extension) -> dict[str, Any]:
+    """Strings only."""
+    return {
+        "name": extension.name,
+        "sources": [[s.name, s.language, s.text] for s in extension.sources],
+        "functions": None if extension.functions is None else [list(f) for f in extension.functions],
+        "cflags": list(extension.cflags),
+        "cuda_cflags": list(extension.cuda_cflags),
+        "ldflags": list(extension.ldflags),
+        "with_cuda": extension.with_cuda,
+        "implicit_headers": extension.implicit_headers,
+    }
+
+
+# ----------------------------------------------------------------------------------------------------------------- errors
+def _error_of(action: Any) -> dict[str, Any] | None:
+    """What the candidate raised, as data. SystemExit and the like are its errors too."""
+    try:
+        action()
+    except BaseException as error:
+        return describe_error(error)
+    return None
+
+
+def describe_error(error: BaseException) -> dict[str, Any]:
+    """Type, message, place and the candidate's own frames of an exception."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == FILE_NAME]
+    line = error.line if isinstance(error, BadPython) else frames[-1].lineno if frames else None
+    return {
+        "kind": _error_kind(error),
+        "type": (error.cause_name if isinstance(error, BadPython) else type(error).__qualname__)[:100],
+        "message": _message(error)[:MAX_TEXT],
+        "line": line,
+        "traceback": "".join(traceback.format_list(frames))[-MAX_TEXT:],
+    }
+
+
+def _error_kind(error: BaseException) -> str:
+    if isinstance(error, Unrecorded):
+        return "unrecorded"
+    if isinstance(error, Refused):
+        return "refused"
+    if isinstance(error, BadPython):
+        return "syntax"
+    if isinstance(error, NameError) and "defines no class ModelNew" in str(error):
+        return "no_model"
+    return "exception"
+
+
+def _message(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except Exception:  # a hostile __str__ is the candidate's to have
+        text = "<unprintable>"
+    return text.split("\nException raised from")[0].split("\nC++ CapturedTraceback")[0]

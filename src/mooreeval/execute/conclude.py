@@ -1,0 +1,177 @@
+"""From evidence to a conclusion: one function for each way a judgement can end. Pure; no process, no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mooreeval.execute.children import ChildEnded
+from mooreeval.toolchains.base import BuildFailure
+from mooreeval.verdict import Diagnostic, Finding, Place, RuleHit, Status, Trial
+
+# Exit codes of the simulator's run time (simulator/include/moore_sim/runtime.h).
+EXIT_BAD_ACCESS, EXIT_TRAP, EXIT_UNSUPPORTED = 77, 78, 79
+SIGNALS = {4: "illegal instruction", 6: "abort", 7: "bus error", 8: "arithmetic error", 9: "killed", 11: "segmentation fault"}
+GRAVITY = ("illegal", "compile_error", "unsupported", "timeout")  # where several hold, the first
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """How a judgement ended, without the evidence that every verdict carries."""
+
+    status: Status
+    reason: str
+    q: float | None = None
+    rules: tuple[RuleHit, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    unsupported_feature: str | None = None
+    exception: str | None = None
+
+
+def unsupported(feature: str, reason: str) -> Conclusion:
+    return Conclusion(Status.UNSUPPORTED, reason, unsupported_feature=feature)
+
+
+def illegal(rule: str, message: str, *, place: Place | None = None, evidence: str | None = None, q: float | None = None) -> Conclusion:
+    return Conclusion(Status.ILLEGAL, message, q, rules=(RuleHit(rule=rule, message=message, place=place, evidence=evidence),))
+
+
+# --------------------------------------------------------------------------------------------------- the candidate's Python
+def load_error(error: dict[str, Any] | None, code: str, *, final: bool) -> Conclusion | None:
+    """What an error while the candidate's Python was loaded means; None to go on.
+
+    While recording (`final` false) kernels are stand-ins, so an exception may be theirs: only the run decides.
+    """
+    if error is None:
+        return None
+    place = _place(code, error["line"])
+    if error["kind"] == "syntax":
+        message = f"the candidate is not valid Python: {error['message']}"
+        return Conclusion(
+            Status.COMPILE_ERROR, message, diagnostics=(Diagnostic(severity="error", message=error["message"], place=place),)
+        )
+    if error["kind"] == "no_model":
+        return Conclusion(Status.NO_CANDIDATE, error["message"])
+    if not final:
+        return None
+    return _exception(error, place)
+
+
+def refusals(refused: Sequence[dict[str, Any]]) -> Conclusion | None:
+    """Build calls that the recorder did not take, where it is we who don't handle them."""
+    for refusal in refused:
+        if refusal["feature"]:
+            return unsupported(refusal["feature"], f"not built here: {refusal['reason']}")
+    return None
+
+
+def _exception(error: dict[str, Any], place: Place) -> Conclusion:
+    if error["kind"] == "unrecorded":
+        return illegal("unrecorded_sources", error["message"], place=place)
+    message = " ".join(error["message"].split())[:400]
+    where = f" ({place})" if place.line else ""
+    text = f"{error['traceback']}{error['type']}: {error['message']}"
+    return Conclusion(Status.RUNTIME_ERROR, f"{error['type']}: {message}{where}", exception=text[-8000:])
+
+
+def _place(code: str, line: int | None) -> Place:
+    lines = code.splitlines()
+    text = lines[line - 1].strip()[:200] if line and 0 < line <= len(lines) else None
+    return Place(file="candidate", line=line, text=text)
+
+
+# -------------------------------------------------------------------------------------------------------------------- build
+def build_failures(failures: Sequence[BuildFailure]) -> Conclusion | None:
+    """The gravest failure of all extensions."""
+    if not failures:
+        return None
+    worst = min(failures, key=lambda f: GRAVITY.index(f.kind))
+    if worst.kind == "illegal":
+        first = worst.diagnostics[0].place if worst.diagnostics else None
+        return illegal(worst.rule or "source", worst.reason, place=first, evidence=first.text if first else None)
+    if worst.kind == "unsupported":
+        return unsupported(worst.feature or worst.reason, worst.reason)
+    return Conclusion(Status.COMPILE_ERROR, worst.reason, diagnostics=worst.diagnostics)
+
+
+# ---------------------------------------------------------------------------------------------------------------------- run
+def child_ended(end: ChildEnded, when: str, log: str) -> Conclusion:
+    """A candidate's process that ended before it answered."""
+    if end.timed_out:
+        return Conclusion(Status.RUNTIME_ERROR, f"the candidate did not finish in time {when}")
+    return Conclusion(Status.RUNTIME_ERROR, f"the candidate's process {_how(end.exit_code)} {when}{_said(log)}")
+
+
+def run_ended(end: ChildEnded, report: dict[str, Any] | None, findings: Sequence[Finding], log: str) -> Conclusion:
+    """The run child is gone; what its run time could still write down is in `report` and `findings`."""
+    if report and report.get("unsupported") and not end.timed_out:
+        return unsupported(report["unsupported"], f"the simulator does not model {report['unsupported']}")
+    if not end.timed_out and (worst := first_error(findings)):
+        return Conclusion(Status.RUNTIME_ERROR, describe_finding(worst))
+    return child_ended(end, "while it ran", log)
+
+
+def trial_stopped(error: dict[str, Any] | None, report: dict[str, Any], findings: Sequence[Finding], code: str) -> Conclusion | None:
+    """What ends the trials early: a feature that is not modelled, an exception, or a finding that is an error."""
+    if report.get("unsupported"):
+        return unsupported(report["unsupported"], f"the simulator does not model {report['unsupported']}")
+    worst = first_error(findings)
+    if error is None:
+        return Conclusion(Status.RUNTIME_ERROR, describe_finding(worst)) if worst else None
+    raised = _exception(error, _place(code, error["line"]))
+    if worst and raised.status is Status.RUNTIME_ERROR:
+        return Conclusion(Status.RUNTIME_ERROR, f"{describe_finding(worst)}; then {raised.reason}", exception=raised.exception)
+    return raised
+
+
+def no_launch(passed: bool) -> Conclusion:
+    """A forward pass without a kernel: whatever computed the values, it was not the candidate's kernel."""
+    values = "the values are right" if passed else "the values are wrong as well"
+    return illegal("no_kernel_launched", f"no kernel of the candidate ran in the forward pass ({values})")
+
+
+def trials(done: Sequence[Trial]) -> Conclusion:
+    """All trials ran to their end."""
+    passed = sum(t.passed for t in done)
+    if passed == len(done):
+        return Conclusion(Status.CORRECT, f"{passed} of {passed} trials agree with the reference", q=1.0)
+    first = next(t for t in done if t.mismatch is not None)
+    assert first.mismatch is not None
+    where = f"{first.mismatch.output}: {first.mismatch.message}"
+    return Conclusion(Status.INCORRECT, f"{passed} of {len(done)} trials pass; {where}", q=passed / len(done))
+
+
+def shape_specialised(conclusion: Conclusion, forced: Sequence[str]) -> Conclusion:
+    """A failure after a size that the candidate carries as a literal had to be reduced says nothing about it."""
+    if not forced or conclusion.status not in (Status.INCORRECT, Status.RUNTIME_ERROR):
+        return conclusion
+    sizes = ", ".join(forced)
+    return unsupported(
+        "shape-specialised",
+        f"the candidate is written for sizes that a CPU can't run ({sizes}); at smaller ones: {conclusion.reason}",
+    )
+
+
+def first_error(findings: Sequence[Finding]) -> Finding | None:
+    return next((f for f in findings if f.severity == "error"), None)
+
+
+def describe_finding(finding: Finding) -> str:
+    """One line: kind, place, message."""
+    where = f" at {finding.place}" if finding.place else ""
+    who = f" in {finding.kernel}" if finding.kernel else ""
+    return f"{finding.kind.value.replace('_', ' ')}{where}{who}: {finding.message}"
+
+
+def _how(exit_code: int | None) -> str:
+    if exit_code is None:
+        return "ended"
+    if exit_code < 0:
+        return f"was ended by signal {-exit_code} ({SIGNALS.get(-exit_code, 'signal')})"
+    return f"exited with code {exit_code}"
+
+
+def _said(log: str) -> str:
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    return f"; last output: {lines[-1][:200]}" if lines else ""

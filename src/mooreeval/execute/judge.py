@@ -1,0 +1,336 @@
+"""One judgement: the stages from a task and a candidate to a conclusion. Holds every expected value and every seed.
+
+    reference child: prepare ─> recorder: strings ─> toolchain: artefacts ─> run child: load, trials ─> comparison
+
+Each stage returns what the next one needs, or a `Conclusion` that ends the judgement. What a child says about itself (its
+launches, its findings) is evidence from the candidate's own process; the values are compared here.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from mooreeval.candidate import Candidate
+from mooreeval.config import VerifyConfig
+from mooreeval.errors import NotJudged, TaskError
+from mooreeval.execute import conclude
+from mooreeval.execute.children import Child, ChildEnded, Launcher
+from mooreeval.execute.compare import compare_trial
+from mooreeval.execute.conclude import Conclusion
+from mooreeval.execute.device import REPORT_NAME
+from mooreeval.execute.schedule import Schedule, schedules
+from mooreeval.execute.seeds import derive_seed
+from mooreeval.execute.wire import TensorData, read_values
+from mooreeval.task import Task
+from mooreeval.toolchains.base import Artefact, BuildFailure, Extension, Recording, Source
+from mooreeval.verdict import Finding, Launch, Reduction, Trial
+
+STAND_IN_SECONDS = 20.0  # the recorder's forward pass computes nothing of interest
+
+
+class Toolchain(Protocol):
+    """From recorded strings to artefacts, and from addresses in them back to lines."""
+
+    def build(self, extension: Extension, deadline_seconds: float) -> Artefact | BuildFailure: ...
+
+    def device_options(self) -> dict[str, Any]:
+        """What a child needs to open this backend's device."""
+        ...
+
+    def findings(
+        self, report: dict[str, Any], artefacts: list[Artefact], candidate_text: str, recording: Recording
+    ) -> list[Finding]: ...
+
+
+@dataclass
+class Evidence:
+    """What has been learnt so far; every conclusion is told with it."""
+
+    init_inputs: Any = None
+    state: Any = None
+    example: Any = None
+    reductions: tuple[Reduction, ...] = ()
+    forced: tuple[str, ...] = ()
+    recording: Recording = field(default_factory=Recording)
+    artefacts: list[Artefact] = field(default_factory=list)
+    device: str | None = None
+    tensor_device: str = ""  # where outputs must be
+    trials: list[Trial] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    launches: dict[tuple[Any, ...], int] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    shapes: list[dict[str, Any]] = field(default_factory=list)
+    output_tail: str | None = None
+    stage_seconds: dict[str, float] = field(default_factory=dict)
+
+    def launch_table(self) -> tuple[Launch, ...]:
+        """The launches of all trials, aggregated."""
+        return tuple(
+            Launch(kernel=kernel, grid=grid, block=block, shared_bytes=shared, count=count)
+            for (kernel, grid, block, shared), count in self.launches.items()
+        )
+
+
+class Judgement:
+    """Judges one candidate once."""
+
+    def __init__(
+        self,
+        task: Task,
+        candidate: Candidate,
+        config: VerifyConfig,
+        secret: str,
+        launcher: Launcher,
+        toolchain: Toolchain,
+        progress: Callable[[str], None],
+    ) -> None:
+        self.task, self.candidate, self.config, self.secret = task, candidate, config, secret
+        self._launcher, self._toolchain, self._progress = launcher, toolchain, progress
+        self.evidence = Evidence()
+
+    def conclude(self) -> Conclusion:
+        """Run the stages in order until one of them ends the judgement."""
+        with self._spawn("reference") as reference:
+            self._prepare(reference)
+            return self._record() or self._build() or self._run(reference)
+
+    # ---------------------------------------------------------------------------------------------------------- helpers
+    def _seed(self, purpose: str, trial: int = 0) -> int:
+        return derive_seed(self.secret, purpose, self.task.task_hash, self.candidate.candidate_hash, trial)
+
+    def _spawn(self, role: str) -> Child:
+        memory = self.config.memory
+        limits = {
+            "data_bytes": memory.child_mib << 20,
+            "file_bytes": memory.disk_mib << 20,
+            "core_bytes": 0,
+        }
+        return self._launcher.spawn(role, limits)
+
+    @contextmanager
+    def _stage(self, name: str) -> Iterator[None]:
+        self._progress(name)
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            seconds = self.evidence.stage_seconds.get(name, 0.0) + time.monotonic() - start
+            self.evidence.stage_seconds[name] = round(seconds, 4)
+
+    # -------------------------------------------------------------------------------------------------------- reference
+    def _prepare(self, reference: Child) -> None:
+        """Size the task for this backend, build its model, and take what the candidate needs to be built alike."""
+        budget = self.config.simulator
+        fields = {
+            "code": self.task.code,
+            "candidate_text": self.candidate.code,
+            "budget": {
+                "elements": budget.elements,
+                "flops": budget.flops,
+                "ceiling_elements": budget.ceiling_elements,
+                "ceiling_flops": budget.ceiling_flops,
+                "ceiling_bytes": budget.ceiling_mib << 20,
+            },
+            "weight_seed": self._seed("weights"),
+            "example_seed": self._seed("example"),
+        }
+        with self._stage("reference"):
+            answer, values = self._ask_reference(reference, "prepare", fields)
+        evidence = self.evidence
+        evidence.init_inputs, evidence.state, evidence.example = (values[k] for k in ("init_inputs", "state", "example"))
+        evidence.reductions = tuple(Reduction.model_validate(r) for r in answer["reductions"])
+        evidence.forced = tuple(answer["forced"])
+
+    def _ask_reference(self, reference: Child, op: str, fields: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        seconds = self.config.deadlines.reference_seconds
+        try:
+            message = reference.ask(op, fields, {}, seconds)
+        except ChildEnded as end:
+            raise TaskError(_how_the_task_ended(self.task, end, seconds, reference.log_tail())) from None
+        if message.op == "task_error":
+            raise TaskError(f"{self.task.task_id}: {message.fields['message']}")
+        return message.fields, read_values(message)
+
+    # ---------------------------------------------------------------------------------------------------------- record
+    def _record(self) -> Conclusion | None:
+        """The strings that the candidate wants compiled."""
+        with self._stage("record"), self._spawn("recorder") as recorder:
+            self._start(recorder)
+            try:
+                answer = self._load(recorder, "record", {}, self.config.deadlines.record_seconds)
+            except ChildEnded as end:
+                return conclude.child_ended(end, "while its Python was loaded", recorder.log_tail())
+            if stop := conclude.load_error(answer["error"], self.candidate.code, final=False):
+                return stop
+            if answer["error"] is None:
+                answer = self._record_forward(recorder) or answer
+        if stop := conclude.refusals(answer["refusals"]):
+            return stop
+        self.evidence.recording = Recording(tuple(_extension(e) for e in answer["extensions"]))
+        return None
+
+    def _record_forward(self, recorder: Child) -> dict[str, Any] | None:
+        """One forward pass over stand-ins, for extensions that are asked for only there. It can't convict."""
+        schedule = Schedule("forward", False, 0, 0).to_json()
+        seconds = min(STAND_IN_SECONDS, self.config.deadlines.record_seconds)
+        try:
+            return recorder.ask("trial", {"schedule": schedule}, {"inputs": self.evidence.example}, seconds).fields
+        except ChildEnded:
+            return None
+
+    def _start(self, child: Child) -> None:
+        options = {
+            **self._toolchain.device_options(),
+            "memory_bytes": self.config.simulator.device_mib << 20,
+            "threads": self.config.simulator.threads,
+        }
+        try:
+            answer = child.ask("start", {"backend": "simulator", "options": options}, {}, 60.0)
+        except ChildEnded as end:
+            raise NotJudged(f"the device could not be opened ({end}): {_last_line(child.log_tail())}") from None
+        self.evidence.device, self.evidence.tensor_device = answer.fields["name"], answer.fields["tensor_device"]
+
+    def _load(self, child: Child, mode: str, artefacts: dict[str, Any], seconds: float) -> dict[str, Any]:
+        fields = {
+            "code": self.candidate.code,
+            "weight_seed": self._seed("weights"),
+            "mode": mode,
+            "artefacts": artefacts,
+        }
+        values = {"init_inputs": self.evidence.init_inputs, "state": self.evidence.state}
+        return child.ask("load", fields, values, seconds).fields
+
+    # ----------------------------------------------------------------------------------------------------------- build
+    def _build(self) -> Conclusion | None:
+        """Every recorded extension; the gravest failure wins, so that a cheat is not hidden behind a syntax error."""
+        failures: list[BuildFailure] = []
+        with self._stage("build"):
+            for extension in self.evidence.recording.extensions:
+                built = self._toolchain.build(extension, self.config.deadlines.build_seconds)
+                if isinstance(built, BuildFailure):
+                    failures.append(built)
+                else:
+                    self.evidence.artefacts.append(built)
+                    self.evidence.warnings.extend(built.warnings)
+        return conclude.build_failures(failures)
+
+    # ------------------------------------------------------------------------------------------------------------- run
+    def _run(self, reference: Child) -> Conclusion:
+        with self._spawn("run") as child:
+            self._start(child)
+            try:
+                return self._load_and_try(child, reference)
+            except ChildEnded as end:
+                report = _report_left_behind(child)
+                self._observe(report)
+                self.evidence.output_tail = child.log_tail() or None
+                return conclude.run_ended(end, report, self.evidence.findings, child.log_tail())
+
+    def _load_and_try(self, child: Child, reference: Child) -> Conclusion:
+        artefacts = {
+            a.extension_hash: {"module_name": a.module_name, "path": str(a.path)} for a in self.evidence.artefacts
+        }
+        with self._stage("load"):
+            answer = self._load(child, "run", artefacts, self.config.deadlines.run_seconds)
+        if stop := conclude.load_error(answer["error"], self.candidate.code, final=True):
+            return stop
+        seeds = [self._seed("schedule", i) for i in range(self.config.trials)]
+        for index, schedule in enumerate(schedules(seeds, self.config.simulator.check_budget)):
+            if stop := self._trial(child, reference, index, schedule):
+                self.evidence.output_tail = child.log_tail() or None
+                return stop
+        return conclude.trials(self.evidence.trials)
+
+    def _trial(self, child: Child, reference: Child, index: int, schedule: Schedule) -> Conclusion | None:
+        """One run on fresh inputs; None to go on."""
+        seed = self._seed("inputs", index)
+        with self._stage("reference"):
+            _fields, values = self._ask_reference(reference, "trial", {"seed": seed})
+        with self._stage("run"):
+            message = child.ask(
+                "trial", {"schedule": schedule.to_json()}, {"inputs": values["inputs"]}, self.config.deadlines.run_seconds
+            )
+        if message.op != "trial":
+            raise NotJudged("the run child answered something else than it was asked")
+        report = message.fields["report"]
+        self._observe(report)
+        if stop := conclude.trial_stopped(message.fields["error"], report, self.evidence.findings, self.candidate.code):
+            return stop
+        with self._stage("compare"):
+            got = read_values(message)
+            mismatch = compare_trial(got, values, message.fields["devices"], self.evidence.tensor_device, self.config.effective_tolerance())
+        if index == 0:
+            self.evidence.shapes = [*_shapes("input", values["inputs"]), *_shapes("output", values["expected32"])]
+        passed = mismatch is None
+        self.evidence.trials.append(Trial(index=index, seed=seed, passed=passed, schedule=str(schedule), mismatch=mismatch))
+        return None if report["launches"] else conclude.no_launch(passed)
+
+    def _observe(self, report: dict[str, Any] | None) -> None:
+        """Keep the launches and findings of one trial, with lines in the candidate's own file."""
+        if report is None:
+            return
+        for launch in report.get("launches", []):
+            key = (launch["kernel"], tuple(launch["grid"]), tuple(launch["block"]), launch["shared_bytes"])
+            self.evidence.launches[key] = self.evidence.launches.get(key, 0) + launch["count"]
+        evidence = self.evidence
+        found = self._toolchain.findings(report, evidence.artefacts, self.candidate.code, evidence.recording)
+        known = {_finding_key(f) for f in evidence.findings}
+        evidence.findings.extend(f for f in found if _finding_key(f) not in known)
+        note = "not every memory access was watched: the launches were over the check budget"
+        if report.get("check_stopped") and note not in evidence.warnings:
+            evidence.warnings.append(note)
+
+
+def _finding_key(finding: Finding) -> tuple[Any, ...]:
+    return finding.kind, finding.severity, finding.kernel, str(finding.place), str(finding.other)
+
+
+def _extension(data: dict[str, Any]) -> Extension:
+    functions = data["functions"]
+    return Extension(
+        name=data["name"],
+        sources=tuple(Source(name, language, text) for name, language, text in data["sources"]),
+        functions=None if functions is None else tuple((name, doc) for name, doc in functions),
+        cflags=tuple(data["cflags"]),
+        cuda_cflags=tuple(data["cuda_cflags"]),
+        ldflags=tuple(data["ldflags"]),
+        with_cuda=data["with_cuda"],
+        implicit_headers=data["implicit_headers"],
+    )
+
+
+def _report_left_behind(child: Child) -> dict[str, Any] | None:
+    """The report that the run time wrote when it had to leave the process."""
+    try:
+        with (child.scratch / REPORT_NAME).open("rb") as file:
+            report = json.loads(file.read(8 << 20))
+    except (OSError, ValueError):
+        return None
+    return report if isinstance(report, dict) else None
+
+
+def _shapes(name: str, value: Any) -> list[dict[str, Any]]:
+    if isinstance(value, TensorData):
+        return [{"name": name, "shape": list(value.shape), "dtype": value.dtype}]
+    if isinstance(value, dict):
+        return [s for k, v in value.items() for s in _shapes(f"{name}[{k!r}]", v)]
+    if isinstance(value, list | tuple):
+        return [s for i, v in enumerate(value) for s in _shapes(f"{name}[{i}]", v)]
+    return []
+
+
+def _how_the_task_ended(task: Task, end: ChildEnded, seconds: float, log: str) -> str:
+    if end.timed_out:
+        return f"{task.task_id}: the task did not finish within {seconds:g} s; make it smaller or raise deadlines.reference_seconds"
+    how = f"was killed by signal {-end.exit_code}" if (end.exit_code or 0) < 0 else f"exited with code {end.exit_code}"
+    return f"{task.task_id}: the task's process {how}: {_last_line(log)}"
+
+
+def _last_line(log: str) -> str:
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    return lines[-1][:300] if lines else "it printed nothing"

@@ -1,0 +1,108 @@
+"""The reference child: runs the task, and nothing of any candidate, on the CPU in true float32 and in float64.
+
+Operations
+    prepare   code, candidate_text, budget, weight_seed, example_seed
+              -> the code as run (sizes reduced), reductions, kept literals; values: init_inputs, state, example
+    trial     seed -> values: inputs, expected32, expected64 (None where there is no float64 run), inputs_after
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+
+from mooreeval.errors import TaskError
+from mooreeval.execute.reduce import Budget, reduce_task
+from mooreeval.execute.task_module import TaskModule, load_task_module
+from mooreeval.execute.tensors import map_tensors, to_wire
+
+
+class ReferenceChild:
+    """State: the task's module and its one model, which lives through all trials as KernelBench's does."""
+
+    def __init__(self) -> None:
+        self.module: TaskModule | None = None
+        self.model: torch.nn.Module | None = None
+
+    def handle(self, op: str, fields: dict[str, Any], values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        del values
+        if op == "prepare":
+            return self._prepare(fields)
+        if op == "trial":
+            return {}, self._trial(fields["seed"])
+        raise ValueError(f"the reference child has no operation {op}")
+
+    def _prepare(self, fields: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        reduced = reduce_task(fields["code"], fields["candidate_text"], Budget(**fields["budget"]))
+        self.module = load_task_module(reduced.code, name="task")
+        self.model = self.module.make_model(fields["weight_seed"])
+        state = dict(self.model.state_dict()) if isinstance(self.model, torch.nn.Module) else {}
+        answer = {
+            "code": reduced.code,
+            "reductions": [r.model_dump() for r in reduced.reductions],
+            "forced": list(reduced.forced),
+        }
+        values = {
+            "init_inputs": to_wire(list(self.module.init_inputs())),
+            "state": to_wire(state),
+            "example": to_wire(list(self.module.make_inputs(fields["example_seed"]))),
+        }
+        return answer, values
+
+    def _trial(self, seed: int) -> dict[str, Any]:
+        assert self.module is not None and self.model is not None
+        inputs = list(self.module.make_inputs(seed))
+        sent = to_wire(inputs)
+        before = map_tensors(inputs, torch.Tensor.clone)
+        expected64 = self._in_float64(before)
+        with torch.no_grad():
+            expected32 = _forward(self.model, inputs)
+        _require_tensors(expected32)
+        return {
+            "inputs": sent,
+            "expected32": to_wire(map_tensors(expected32, _own_copy)),
+            "expected64": to_wire(expected64),
+            "inputs_after": to_wire(inputs),
+        }
+
+    def _in_float64(self, inputs: list[Any]) -> Any:
+        """The outputs of a float64 copy of the model as it is now, or None where the task does not run in float64."""
+        if not _has_floating(inputs) and not _has_floating(list(self.model.state_dict().values())):  # type: ignore[union-attr]
+            return None
+        try:
+            model = copy.deepcopy(self.model).double()  # type: ignore[union-attr]
+            widened = map_tensors(inputs, lambda t: t.double() if t.is_floating_point() else t.clone())
+            with torch.no_grad():
+                return map_tensors(model(*widened), _own_copy)
+        except Exception:  # any failure means only that this task has no float64 run
+            return None
+
+
+def _own_copy(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().clone(memory_format=torch.preserve_format)
+
+
+def _forward(model: Any, inputs: list[Any]) -> Any:
+    try:
+        return model(*inputs)
+    except Exception as error:
+        raise TaskError(f"the task's forward raised {type(error).__name__}: {_one_line(error)}") from error
+
+
+def _require_tensors(value: Any) -> None:
+    found = []
+    map_tensors(value, found.append)
+    if not found:
+        raise TaskError("the task's forward returned no tensor; a task must return at least one")
+
+
+def _has_floating(values: list[Any]) -> bool:
+    found: list[bool] = []
+    map_tensors(values, lambda t: found.append(t.is_floating_point()))
+    return any(found)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]

@@ -1,0 +1,53 @@
+"""What a child can be: one table of roles, one loop that answers the judge until it hangs up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from mooreeval.errors import TaskError
+from mooreeval.execute.wire import Channel, Message, PeerClosed, read_values
+
+
+class Role(Protocol):
+    """A child's job: one method for each operation the judge may ask for."""
+
+    def handle(self, op: str, fields: dict[str, Any], values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Fields and values of the answer."""
+        ...
+
+
+def _reference() -> Role:
+    from mooreeval.execute.reference_child import ReferenceChild
+
+    return ReferenceChild()
+
+
+def _candidate() -> Role:
+    from mooreeval.execute.candidate_child import CandidateChild
+
+    return CandidateChild()
+
+
+ROLES: dict[str, Callable[[], Role]] = {"reference": _reference, "recorder": _candidate, "run": _candidate}
+
+
+def run_role(name: str, channel: Channel) -> int:
+    """Serve one role over one channel; returns the exit code of the process."""
+    role = ROLES[name]()
+    while True:
+        try:
+            message = channel.receive()
+        except PeerClosed:
+            return 0
+        _answer(role, channel, message)
+
+
+def _answer(role: Role, channel: Channel, message: Message) -> None:
+    fields = {k: v for k, v in message.fields.items() if k != "values"}
+    try:
+        answer, values = role.handle(message.op, fields, read_values(message))
+    except TaskError as error:
+        channel.send("task_error", message=str(error))
+        return
+    channel.send_values(message.op, answer, values)

@@ -1,0 +1,41 @@
+"""In which order the simulator runs threads, trial by trial.
+
+A missing barrier shows in forward order or in reverse order, not always in both; watching every access finds what no order
+shows. So the first trial is watched, the next ones run in the other orders, and the last is watched in a random one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """One trial's order of blocks and threads; `check` watches every memory access, up to `check_budget` a launch."""
+
+    order: str
+    check: bool
+    seed: int
+    check_budget: int
+
+    def __str__(self) -> str:
+        return f"checked {self.order}" if self.check else self.order
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+_PLAN = (("forward", True), ("reverse", False), ("random", False), ("forward", False))
+
+
+def schedules(seeds: list[int], check_budget: int) -> list[Schedule]:
+    """One schedule for each seed; the last of several is watched too, with half the budget."""
+    plan = [_PLAN[i % len(_PLAN)] for i in range(len(seeds))]
+    budgets = [check_budget] * len(seeds)
+    if len(plan) > 2:
+        plan[-1], budgets[-1] = ("random", True), max(1, check_budget // 2)
+    return [
+        Schedule(order, check and (i == 0 or i == len(seeds) - 1), seed, budget)
+        for i, ((order, check), seed, budget) in enumerate(zip(plan, seeds, budgets, strict=True))
+    ]

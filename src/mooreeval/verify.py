@@ -1,0 +1,205 @@
+"""The verifier seam: `verify(task, candidate) -> Verdict`. Local, scripted, and later remote, behind one protocol.
+
+    LocalVerifier
+      ├── Launcher ── reference child, recorder, run child      execute/children.py
+      ├── toolchain ── compiler processes, cache                 toolchains/
+      └── Judgement: stages, expected values, comparison         execute/judge.py
+
+A candidate gets a verdict, whatever it is. A bad task raises TaskError; a failure of the judge raises NotJudged after one
+more try where that may help. Safe to call from several threads: each call has processes of its own.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from mooreeval.backends import BackendInfo, available_backends, choose_backend
+from mooreeval.candidate import Candidate, NoCandidate
+from mooreeval.config import VerifyConfig
+from mooreeval.errors import NotJudged, TaskError, Transient
+from mooreeval.execute import conclude
+from mooreeval.execute.children import Launcher
+from mooreeval.execute.conclude import Conclusion
+from mooreeval.execute.judge import Evidence, Judgement
+from mooreeval.execute.seeds import new_secret
+from mooreeval.task import Task
+from mooreeval.verdict import Status, Verdict
+
+__all__ = ["BackendInfo", "LocalVerifier", "Outcome", "ScriptedVerifier", "Verifier", "available_backends"]
+
+Progress = Callable[[str], None]
+TRIES = 2
+
+
+class Verifier(Protocol):
+    """What every verifier offers."""
+
+    def verify(self, task: Task, candidate: Candidate | NoCandidate, progress: Progress | None = None) -> Verdict:
+        """The verdict; TaskError for a bad task, NotJudged where there is none."""
+        ...
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One of many: a verdict, or the reason why there is none."""
+
+    index: int
+    verdict: Verdict | None
+    error: NotJudged | TaskError | None = None
+
+
+class LocalVerifier:
+    """Judges on this machine. A context manager: leaving it ends every process and removes every scratch folder."""
+
+    def __init__(self, config: VerifyConfig | None = None) -> None:
+        config = config or VerifyConfig()
+        self.config = config.with_backend(choose_backend(config.backend))
+        self.secret = config.seed or new_secret()
+        self._toolchain: Any = _toolchain(self.config)
+        self._launcher = Launcher()
+        self._launcher.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End every process of this verifier; idempotent."""
+        self._launcher.close()
+
+    def verify(self, task: Task, candidate: Candidate | NoCandidate, progress: Progress | None = None) -> Verdict:
+        """The verdict on one candidate. `progress` is called with the name of each stage as it begins."""
+        if isinstance(candidate, NoCandidate):
+            return self._verdict(task, candidate, Conclusion(Status.NO_CANDIDATE, candidate.reason), Evidence())
+        report = progress or (lambda _stage: None)
+        report("prepare")
+        self._toolchain.prepare()
+        for attempt in range(1, TRIES + 1):
+            try:
+                return self._judge(task, candidate, report)
+            except Transient:
+                if attempt == TRIES:
+                    raise
+        raise AssertionError("unreachable")
+
+    def verify_many(
+        self,
+        pairs: Iterable[tuple[Task, Candidate | NoCandidate]],
+        workers: int = 2,
+        on_outcome: Callable[[Outcome], None] | None = None,
+    ) -> list[Outcome]:
+        """Outcomes in the order of the pairs; `on_outcome` sees each as it is known, in the caller's thread."""
+        outcomes = []
+        for outcome in self._as_completed(pairs, workers):
+            if on_outcome:
+                on_outcome(outcome)
+            outcomes.append(outcome)
+        return sorted(outcomes, key=lambda o: o.index)
+
+    def _as_completed(self, pairs: Iterable[tuple[Task, Candidate | NoCandidate]], workers: int) -> Iterator[Outcome]:
+        pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="judge")
+        pending: set[Future[Outcome]] = set()
+        try:
+            for index, (task, candidate) in enumerate(pairs):
+                pending.add(pool.submit(self._outcome, index, task, candidate))
+                if len(pending) >= 2 * workers:
+                    done, pending = wait(pending, return_when=FIRST_COMPLETED)
+                    yield from (f.result() for f in done)
+            while pending:
+                done, pending = wait(pending, return_when=FIRST_COMPLETED)
+                yield from (f.result() for f in done)
+        except BaseException:
+            self.close()  # frees the workers: their children are gone
+            raise
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _outcome(self, index: int, task: Task, candidate: Candidate | NoCandidate) -> Outcome:
+        try:
+            return Outcome(index, self.verify(task, candidate))
+        except (NotJudged, TaskError) as error:
+            return Outcome(index, None, error)
+
+    # --------------------------------------------------------------------------------------------------------- verdict
+    def _judge(self, task: Task, candidate: Candidate, progress: Progress) -> Verdict:
+        judgement = Judgement(task, candidate, self.config, self.secret, self._launcher, self._toolchain, progress)
+        conclusion = judgement.conclude()
+        conclusion = conclude.shape_specialised(conclusion, judgement.evidence.forced)
+        return self._verdict(task, candidate, conclusion, judgement.evidence)
+
+    def _verdict(
+        self, task: Task, candidate: Candidate | NoCandidate, conclusion: Conclusion, evidence: Evidence
+    ) -> Verdict:
+        return Verdict(
+            status=conclusion.status,
+            reason=conclusion.reason,
+            evidence="emulation" if evidence.device else None,
+            q=conclusion.q,
+            trials=tuple(evidence.trials),
+            rules=conclusion.rules,
+            diagnostics=conclusion.diagnostics,
+            findings=tuple(evidence.findings),
+            warnings=tuple(evidence.warnings),
+            launches=evidence.launch_table(),
+            unsupported_feature=conclusion.unsupported_feature,
+            exception=conclusion.exception,
+            output_tail=evidence.output_tail,
+            reductions=evidence.reductions,
+            backend=self.config.backend,
+            device=evidence.device,
+            policy=self.config.policy,
+            protocol=self.config.protocol,
+            versions=versions(),
+            seed=self.secret,
+            shapes=tuple(evidence.shapes),
+            task_id=task.task_id,
+            task_hash=task.task_hash,
+            candidate_hash=candidate.candidate_hash,
+            config_hash=self.config.config_hash(),
+            stage_seconds=evidence.stage_seconds,
+        )
+
+
+class ScriptedVerifier:
+    """The fake that ships with the seam: answers from a table by candidate hash, and remembers what it was asked."""
+
+    def __init__(self, verdicts: dict[str, Verdict | NotJudged | TaskError]) -> None:
+        self.verdicts = verdicts
+        self.asked: list[tuple[str, str]] = []
+
+    def verify(self, task: Task, candidate: Candidate | NoCandidate, progress: Progress | None = None) -> Verdict:
+        """The scripted verdict; NotJudged for a candidate that the script does not know."""
+        del progress
+        self.asked.append((task.task_hash, candidate.candidate_hash))
+        answer = self.verdicts.get(candidate.candidate_hash, NotJudged("the script has no verdict for this candidate"))
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def versions() -> dict[str, str]:
+    """Software that a verdict depends on, without importing any of it."""
+    found = {"python": platform.python_version(), "platform": f"{sys.platform}-{platform.machine()}"}
+    for name in ("musacoder", "torch", "numpy"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+
+
+def _toolchain(config: VerifyConfig) -> Any:
+    if config.backend == "simulator":
+        from mooreeval.toolchains.simulator import SimulatorToolchain
+
+        return SimulatorToolchain()
+    raise NotJudged(f"this version has no toolchain for backend {config.backend}")
