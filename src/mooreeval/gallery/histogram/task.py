@@ -1,0 +1,24 @@
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    """How often each of 64 values occurs."""
+
+    def __init__(self, bins: int):
+        super().__init__()
+        self.bins = bins
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.bincount(x, minlength=self.bins)
+
+
+bins = 64
+
+
+def get_inputs():
+    return [torch.randint(0, bins, (30000,))]
+
+
+def get_init_inputs():
+    return [bins]
