@@ -53,7 +53,9 @@ def _simulator() -> BackendInfo:
             how = f"install it, e.g. `apt-get install {package}` or `dnf install {'gcc-c++' if tool == 'g++' else package}`"
             return BackendInfo("simulator", False, f"{tool} is not on PATH", how)
     if platform.system() != "Linux":
-        return BackendInfo("simulator", False, f"needs Linux, this is {platform.system()}", "use a Linux machine or a container")
+        return BackendInfo(
+            "simulator", False, f"needs Linux, this is {platform.system()}", "use a Linux machine or a container"
+        )
     return BackendInfo("simulator", True, f"CUDA on the CPU, built by g++ ({platform.machine()})")
 
 
@@ -65,7 +67,9 @@ def _cuda() -> BackendInfo:
 
 def _musa() -> BackendInfo:
     present = Path("/dev/mtgpu.0").exists()
-    detail = f"a Moore Threads GPU is here, but {NOT_YET}" if present else f"no Moore Threads GPU is visible, and {NOT_YET}"
+    detail = (
+        f"a Moore Threads GPU is here, but {NOT_YET}" if present else f"no Moore Threads GPU is visible, and {NOT_YET}"
+    )
     return BackendInfo("musa", False, detail, "use --backend simulator")
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from mooreeval.errors import NotJudged, Transient
+from mooreeval.errors import NotJudged, Transient, WireError
 from mooreeval.execute.launcher import LOG_NAME
 from mooreeval.execute.wire import Channel, DeadlineExceeded, Message, PeerClosed
 
@@ -28,12 +28,16 @@ LOG_TAIL_BYTES = 4000
 
 
 class ChildEnded(Exception):
-    """A child is gone: `exit_code` is negative for a signal, None where unknown; `timed_out` if we killed it."""
+    """A child is gone: `exit_code` is negative for a signal, None where unknown.
 
-    def __init__(self, exit_code: int | None, timed_out: bool) -> None:
+    `timed_out` and `broke_protocol` tell that it was we who ended it, and why.
+    """
+
+    def __init__(self, exit_code: int | None, *, timed_out: bool = False, broke_protocol: bool = False) -> None:
         super().__init__(f"child ended with {exit_code}" + (" after its deadline" if timed_out else ""))
         self.exit_code = exit_code
         self.timed_out = timed_out
+        self.broke_protocol = broke_protocol
 
 
 class Launcher:
@@ -81,7 +85,11 @@ class Launcher:
         with self._lock:
             try:
                 control = self._await_ready()
-                rights = [] if descriptor is None else [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [descriptor]))]
+                rights = (
+                    []
+                    if descriptor is None
+                    else [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [descriptor]))]
+                )
                 control.sendmsg([json.dumps(fields).encode()], rights)
                 answer = control.recv(4096)
             except (OSError, ValueError) as error:
@@ -132,7 +140,13 @@ def _clean_environment() -> dict[str, str]:
     """What a child needs and nothing of the judge's secrets (tokens, proxies, credentials)."""
     keep = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "OMP_NUM_THREADS")
     env = {name: os.environ[name] for name in keep if name in os.environ}
-    return {**env, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+    return {
+        **env,
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "PYTHONWARNINGS": "ignore",
+    }
 
 
 class Child:
@@ -150,7 +164,9 @@ class Child:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.channel.close()
         with contextlib.suppress(NotJudged):
             self.end()
@@ -167,7 +183,9 @@ class Child:
             raise ChildEnded(self.end(), timed_out=True) from None
         except PeerClosed:
             self._await_exit(min(deadline, time.monotonic() + 5))
-            raise ChildEnded(self.end(), timed_out=False) from None
+            raise ChildEnded(self.end()) from None
+        except WireError:
+            raise ChildEnded(self.end(), broke_protocol=True) from None
 
     def _await_answer(self, deadline: float) -> None:
         """Until there is something to read. A grandchild may keep the socket open: the child's own end counts too."""

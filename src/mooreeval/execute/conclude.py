@@ -12,7 +12,14 @@ from mooreeval.verdict import Diagnostic, Finding, Place, RuleHit, Status, Trial
 
 # Exit codes of the simulator's run time (simulator/include/moore_sim/runtime.h).
 EXIT_BAD_ACCESS, EXIT_TRAP, EXIT_UNSUPPORTED = 77, 78, 79
-SIGNALS = {4: "illegal instruction", 6: "abort", 7: "bus error", 8: "arithmetic error", 9: "killed", 11: "segmentation fault"}
+SIGNALS = {
+    4: "illegal instruction",
+    6: "abort",
+    7: "bus error",
+    8: "arithmetic error",
+    9: "killed",
+    11: "segmentation fault",
+}
 GRAVITY = ("illegal", "compile_error", "unsupported", "timeout")  # where several hold, the first
 
 
@@ -33,8 +40,12 @@ def unsupported(feature: str, reason: str) -> Conclusion:
     return Conclusion(Status.UNSUPPORTED, reason, unsupported_feature=feature)
 
 
-def illegal(rule: str, message: str, *, place: Place | None = None, evidence: str | None = None, q: float | None = None) -> Conclusion:
-    return Conclusion(Status.ILLEGAL, message, q, rules=(RuleHit(rule=rule, message=message, place=place, evidence=evidence),))
+def illegal(
+    rule: str, message: str, *, place: Place | None = None, evidence: str | None = None, q: float | None = None
+) -> Conclusion:
+    return Conclusion(
+        Status.ILLEGAL, message, q, rules=(RuleHit(rule=rule, message=message, place=place, evidence=evidence),)
+    )
 
 
 # --------------------------------------------------------------------------------------------------- the candidate's Python
@@ -49,7 +60,9 @@ def load_error(error: dict[str, Any] | None, code: str, *, final: bool) -> Concl
     if error["kind"] == "syntax":
         message = f"the candidate is not valid Python: {error['message']}"
         return Conclusion(
-            Status.COMPILE_ERROR, message, diagnostics=(Diagnostic(severity="error", message=error["message"], place=place),)
+            Status.COMPILE_ERROR,
+            message,
+            diagnostics=(Diagnostic(severity="error", message=error["message"], place=place),),
         )
     if error["kind"] == "no_model":
         return Conclusion(Status.NO_CANDIDATE, error["message"])
@@ -100,6 +113,8 @@ def child_ended(end: ChildEnded, when: str, log: str) -> Conclusion:
     """A candidate's process that ended before it answered."""
     if end.timed_out:
         return Conclusion(Status.RUNTIME_ERROR, f"the candidate did not finish in time {when}")
+    if end.broke_protocol:
+        return Conclusion(Status.RUNTIME_ERROR, f"the candidate's process wrote to the judge's channel {when}")
     return Conclusion(Status.RUNTIME_ERROR, f"the candidate's process {_how(end.exit_code)} {when}{_said(log)}")
 
 
@@ -112,7 +127,9 @@ def run_ended(end: ChildEnded, report: dict[str, Any] | None, findings: Sequence
     return child_ended(end, "while it ran", log)
 
 
-def trial_stopped(error: dict[str, Any] | None, report: dict[str, Any], findings: Sequence[Finding], code: str) -> Conclusion | None:
+def trial_stopped(
+    error: dict[str, Any] | None, report: dict[str, Any], findings: Sequence[Finding], code: str
+) -> Conclusion | None:
     """What ends the trials early: a feature that is not modelled, an exception, or a finding that is an error."""
     if report.get("unsupported"):
         return unsupported(report["unsupported"], f"the simulator does not model {report['unsupported']}")
@@ -121,7 +138,9 @@ def trial_stopped(error: dict[str, Any] | None, report: dict[str, Any], findings
         return Conclusion(Status.RUNTIME_ERROR, describe_finding(worst)) if worst else None
     raised = _exception(error, _place(code, error["line"]))
     if worst and raised.status is Status.RUNTIME_ERROR:
-        return Conclusion(Status.RUNTIME_ERROR, f"{describe_finding(worst)}; then {raised.reason}", exception=raised.exception)
+        return Conclusion(
+            Status.RUNTIME_ERROR, f"{describe_finding(worst)}; then {raised.reason}", exception=raised.exception
+        )
     return raised
 
 

@@ -15,20 +15,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import torch
+
 from mooreeval.candidate import Candidate
 from mooreeval.config import VerifyConfig
 from mooreeval.errors import NotJudged, TaskError
 from mooreeval.execute import conclude
 from mooreeval.execute.children import Child, ChildEnded, Launcher
-from mooreeval.execute.compare import compare_trial
+from mooreeval.execute.compare import compare_inputs, compare_outputs
 from mooreeval.execute.conclude import Conclusion
 from mooreeval.execute.device import REPORT_NAME
 from mooreeval.execute.schedule import Schedule, schedules
 from mooreeval.execute.seeds import derive_seed
-from mooreeval.execute.wire import TensorData, read_values
+from mooreeval.execute.tensors import from_wire
+from mooreeval.execute.wire import Message, TensorData, read_values
 from mooreeval.task import Task
 from mooreeval.toolchains.base import Artefact, BuildFailure, Extension, Recording, Source
-from mooreeval.verdict import Finding, Launch, Reduction, Trial
+from mooreeval.verdict import Finding, Launch, Mismatch, Reduction, Trial
 
 STAND_IN_SECONDS = 20.0  # the recorder's forward pass computes nothing of interest
 
@@ -142,11 +145,15 @@ class Judgement:
         with self._stage("reference"):
             answer, values = self._ask_reference(reference, "prepare", fields)
         evidence = self.evidence
-        evidence.init_inputs, evidence.state, evidence.example = (values[k] for k in ("init_inputs", "state", "example"))
+        evidence.init_inputs, evidence.state, evidence.example = (
+            values[k] for k in ("init_inputs", "state", "example")
+        )
         evidence.reductions = tuple(Reduction.model_validate(r) for r in answer["reductions"])
         evidence.forced = tuple(answer["forced"])
 
-    def _ask_reference(self, reference: Child, op: str, fields: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _ask_reference(
+        self, reference: Child, op: str, fields: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         seconds = self.config.deadlines.reference_seconds
         try:
             message = reference.ask(op, fields, {}, seconds)
@@ -253,7 +260,10 @@ class Judgement:
             _fields, values = self._ask_reference(reference, "trial", {"seed": seed})
         with self._stage("run"):
             message = child.ask(
-                "trial", {"schedule": schedule.to_json()}, {"inputs": values["inputs"]}, self.config.deadlines.run_seconds
+                "trial",
+                {"schedule": schedule.to_json()},
+                {"inputs": values["inputs"]},
+                self.config.deadlines.run_seconds,
             )
         if message.op != "trial":
             raise NotJudged("the run child answered something else than it was asked")
@@ -262,13 +272,32 @@ class Judgement:
         if stop := conclude.trial_stopped(message.fields["error"], report, self.evidence.findings, self.candidate.code):
             return stop
         with self._stage("compare"):
-            got = read_values(message)
-            mismatch = compare_trial(got, values, message.fields["devices"], self.evidence.tensor_device, self.config.effective_tolerance())
+            mismatch = self._compare(message, values)
         if index == 0:
             self.evidence.shapes = [*_shapes("input", values["inputs"]), *_shapes("output", values["expected32"])]
         passed = mismatch is None
-        self.evidence.trials.append(Trial(index=index, seed=seed, passed=passed, schedule=str(schedule), mismatch=mismatch))
+        self.evidence.trials.append(
+            Trial(index=index, seed=seed, passed=passed, schedule=str(schedule), mismatch=mismatch)
+        )
         return None if report["launches"] else conclude.no_launch(passed)
+
+    def _compare(self, message: Message, values: dict[str, Any]) -> Mismatch | None:
+        """What the candidate returned and left behind against what the reference did; all of it in this process."""
+        got = {name: from_wire(value) for name, value in read_values(message).items()}
+        want = {name: from_wire(value) for name, value in values.items()}
+        tolerance = self.config.effective_tolerance()
+        devices = [str(d) for d in message.fields["devices"]]
+        named = [(f"input[{i}]", t) for i, t in enumerate(want["inputs"]) if isinstance(t, torch.Tensor)]
+        mismatch = compare_outputs(
+            got["outputs"],
+            want["expected32"],
+            want["expected64"],
+            tolerance,
+            devices=devices,
+            expected_devices=[self.evidence.tensor_device] * len(devices),
+            inputs=named,
+        )
+        return mismatch or compare_inputs(want["inputs"], want["inputs_after"], got["inputs_after"], tolerance)
 
     def _observe(self, report: dict[str, Any] | None) -> None:
         """Keep the launches and findings of one trial, with lines in the candidate's own file."""

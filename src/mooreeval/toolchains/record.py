@@ -151,7 +151,9 @@ class Interceptor:
         for name in ("CUDAExtension", "CppExtension", "BuildExtension"):
             setattr(cpp_extension, name, _refuse_setup(name, self.refusals))
 
-    def _replacement(self, original: Callable[..., Any], read: Callable[[dict[str, Any]], Extension]) -> Callable[..., Any]:
+    def _replacement(
+        self, original: Callable[..., Any], read: Callable[[dict[str, Any]], Extension]
+    ) -> Callable[..., Any]:
         signature = inspect.signature(original)
 
         def intercepted(*args: Any, **kwargs: Any) -> Any:

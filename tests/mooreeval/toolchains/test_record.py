@@ -1,0 +1,114 @@
+"""What the recorder reads from a candidate's build calls."""
+
+import pytest
+import torch.utils.cpp_extension as cpp_extension
+
+from mooreeval.toolchains import record
+from mooreeval.toolchains.record import Interceptor, Refused, StandIn, extension_from_load, extension_from_load_inline
+
+KERNEL = "__global__ void k() {}"
+
+
+def inline(**call):
+    return extension_from_load_inline({"name": "ext", "cuda_sources": KERNEL, **call})
+
+
+@pytest.mark.parametrize(
+    ("functions", "expected"),
+    [
+        ("f", (("f", "f"),)),
+        (["f", "g"], (("f", "f"), ("g", "g"))),
+        (("f",), (("f", "f"),)),
+        ({"f": "adds"}, (("f", "adds"),)),
+        (None, None),
+    ],
+)
+def test_functions_may_be_a_string_a_list_or_a_dict(functions, expected):
+    assert inline(functions=functions).functions == expected
+
+
+def test_sources_keep_their_order_and_language_and_blank_ones_are_dropped():
+    extension = inline(cpp_sources=["void f();", "  "], cuda_sources=[KERNEL, "// two"])
+    assert [(s.name, s.language) for s in extension.sources] == [
+        ("cpp_sources[0]", "cpp"),
+        ("cuda_sources[0]", "cuda"),
+        ("cuda_sources[1]", "cuda"),
+    ]
+    assert extension.with_cuda
+
+
+def test_flags_and_include_paths_are_recorded_and_change_the_hash():
+    plain, flagged = inline(), inline(extra_cuda_cflags=["-O3"], extra_include_paths=["inc"])
+    assert flagged.cuda_cflags == ("-O3",)
+    assert flagged.cflags == ("-Iinc",)
+    assert plain.content_hash() != flagged.content_hash()
+    assert plain.content_hash() == inline().content_hash()
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        ({"cuda_sources": None}, "without sources"),
+        ({"cuda_sources": 5}, "string or a list"),
+        ({"cuda_sources": [b"x"]}, "string or a list"),
+        ({"functions": 7}, "functions must be"),
+        ({"name": ""}, "needs a name"),
+        ({"cuda_sources": "x" * (record.MAX_SOURCE_BYTES + 1)}, "at most"),
+    ],
+)
+def test_a_call_that_cannot_be_recorded_is_refused_with_a_reason(call, reason):
+    with pytest.raises(Refused, match=reason):
+        inline(**call)
+
+
+def test_load_reads_files_that_the_candidate_wrote_itself(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kernel.cu").write_text(KERNEL)
+    (tmp_path / "bind.cpp").write_text("// b")
+    extension = extension_from_load({"name": "e", "sources": ["bind.cpp", str(tmp_path / "kernel.cu")]})
+    assert [(s.name, s.language, s.text) for s in extension.sources] == [
+        ("bind.cpp", "cpp", "// b"),
+        ("kernel.cu", "cuda", KERNEL),
+    ]
+    assert extension.functions is None
+
+
+def test_load_of_a_file_outside_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "mine").mkdir()
+    monkeypatch.chdir(tmp_path / "mine")
+    monkeypatch.setattr(record.tempfile, "gettempdir", lambda: str(tmp_path / "mine"))
+    for path in ("/etc/passwd", "../other.cu", "missing.cu"):
+        with pytest.raises(Refused):
+            extension_from_load({"name": "e", "sources": [path]})
+
+
+@pytest.fixture
+def patched(monkeypatch):
+    """The interceptor patches for good, as a child serves one candidate; a test must put back what it replaced."""
+    for name in ("load_inline", "load", "CUDA_HOME", "CUDNN_HOME", "CUDAExtension", "CppExtension", "BuildExtension",
+                 "verify_ninja_availability", "is_ninja_available"):  # fmt: skip
+        monkeypatch.setattr(cpp_extension, name, getattr(cpp_extension, name))
+    interceptor = Interceptor(lambda extension: StandIn(extension, lambda args: args[0]))
+    interceptor.install()
+    return interceptor
+
+
+def test_positional_arguments_several_extensions_and_equal_calls(patched):
+    first = cpp_extension.load_inline("a", "", KERNEL, functions=["f"])
+    cpp_extension.load_inline(name="a", cpp_sources="", cuda_sources=KERNEL, functions=["f"])
+    cpp_extension.load_inline(name="a", cpp_sources="", cuda_sources=KERNEL + " ", functions=["f"])
+    assert len(patched.extensions) == 2
+    assert first.anything(3, k=4) == 3
+
+
+def test_a_setuptools_build_and_a_non_module_are_refused_and_name_the_feature(patched):
+    with pytest.raises(Refused):
+        cpp_extension.CUDAExtension("x", ["x.cu"])
+    with pytest.raises(Refused):
+        cpp_extension.load_inline("a", "", KERNEL, ["f"], is_python_module=False)
+    assert [r.feature for r in patched.refusals] == ["setuptools extensions", "is_python_module=False"]
+
+
+def test_a_wrong_keyword_raises_what_torch_would_raise(patched):
+    with pytest.raises(TypeError):
+        cpp_extension.load_inline("a", "", KERNEL, nonsense=1)
