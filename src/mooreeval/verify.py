@@ -5,8 +5,8 @@
       ├── toolchain ── compiler processes, cache                 toolchains/
       └── Judgement: stages, expected values, comparison         execute/judge.py
 
-A candidate gets a verdict, whatever it is. A bad task raises TaskError; a failure of the judge raises NotJudged after one
-more try where that may help. Safe to call from several threads: each call has processes of its own.
+A candidate gets a verdict, whatever it is. A bad task raises TaskError; a failure of the judge raises NotJudged after
+one more try where that may help. Safe to call from several threads: each call has processes of its own.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ Operations
             -> error or None, extensions recorded, refusals
     trial   schedule; values: inputs -> error or None, report; values: outputs, inputs_after
 
-Both roles see the same emulated or real device properties and run the same code; the recorder hands over strings and its
-kernels are stand-ins, the run child loads artefacts that were built from those strings and refuses any other.
+Both roles see the same emulated or real device properties and run the same code; the recorder hands over strings and
+its kernels are stand-ins, the run child loads artefacts that were built from those strings and refuses any other.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import linecache
 import sys
 import traceback
 import types
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -138,8 +139,7 @@ def execute_candidate(code: str) -> types.ModuleType:
     module = types.ModuleType("candidate")
     module.__file__ = FILE_NAME
     sys.modules["candidate"] = module
-    with open(FILE_NAME, "w", encoding="utf-8", errors="replace", newline="\n") as file:
-        file.write(code)
+    Path(FILE_NAME).write_text(code, encoding="utf-8", errors="replace", newline="\n")
     linecache.cache[FILE_NAME] = (len(code), None, code.splitlines(keepends=True), FILE_NAME)
     try:
         compiled = compile(code, FILE_NAME, "exec", dont_inherit=True)
@@ -184,12 +184,12 @@ def extension_to_json(extension: Extension) -> dict[str, Any]:
     }
 
 
-# ----------------------------------------------------------------------------------------------------------------- errors
+# ---------------------------------------------------------------------------------------------------------------- errors
 def _error_of(action: Any) -> dict[str, Any] | None:
     """What the candidate raised, as data. SystemExit and the like are its errors too."""
     try:
         action()
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001  whatever it raises is what we report
         return describe_error(error)
     return None
 
@@ -222,6 +222,6 @@ def _error_kind(error: BaseException) -> str:
 def _message(error: BaseException) -> str:
     try:
         text = str(error)
-    except Exception:  # a hostile __str__ is the candidate's to have
+    except Exception:  # noqa: BLE001  a hostile __str__ is the candidate's to have
         text = "<unprintable>"
     return text.split("\nException raised from")[0].split("\nC++ CapturedTraceback")[0]

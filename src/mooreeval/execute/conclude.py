@@ -1,11 +1,11 @@
-"""From evidence to a conclusion: one function for each way a judgement can end. Pure; no process, no torch."""
+"""From evidence to a conclusion: one function for each way a judgement can end. Pure functions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from mooreeval.execute.answers import ErrorClaim, RefusalClaim, Report
 from mooreeval.execute.children import ChildEnded
 from mooreeval.toolchains.base import BuildFailure
 from mooreeval.verdict import Diagnostic, Finding, Place, RuleHit, Status, Trial
@@ -48,44 +48,44 @@ def illegal(
     )
 
 
-# --------------------------------------------------------------------------------------------------- the candidate's Python
-def load_error(error: dict[str, Any] | None, code: str, *, final: bool) -> Conclusion | None:
+# ----------------------------------------------------------------------------------------------- the candidate's Python
+def load_error(error: ErrorClaim | None, code: str, *, final: bool) -> Conclusion | None:
     """What an error while the candidate's Python was loaded means; None to go on.
 
     While recording (`final` false) kernels are stand-ins, so an exception may be theirs: only the run decides.
     """
     if error is None:
         return None
-    place = _place(code, error["line"])
-    if error["kind"] == "syntax":
-        message = f"the candidate is not valid Python: {error['message']}"
+    place = _place(code, error.line)
+    if error.kind == "syntax":
+        message = f"the candidate is not valid Python: {error.message}"
         return Conclusion(
             Status.COMPILE_ERROR,
             message,
-            diagnostics=(Diagnostic(severity="error", message=error["message"], place=place),),
+            diagnostics=(Diagnostic(severity="error", message=error.message, place=place),),
         )
-    if error["kind"] == "no_model":
-        return Conclusion(Status.NO_CANDIDATE, error["message"])
+    if error.kind == "no_model":
+        return Conclusion(Status.NO_CANDIDATE, error.message)
     if not final:
         return None
     return _exception(error, place)
 
 
-def refusals(refused: Sequence[dict[str, Any]]) -> Conclusion | None:
+def refusals(refused: Sequence[RefusalClaim]) -> Conclusion | None:
     """Build calls that the recorder did not take, where it is we who don't handle them."""
     for refusal in refused:
-        if refusal["feature"]:
-            return unsupported(refusal["feature"], f"not built here: {refusal['reason']}")
+        if refusal.feature:
+            return unsupported(refusal.feature, f"not built here: {refusal.reason}")
     return None
 
 
-def _exception(error: dict[str, Any], place: Place) -> Conclusion:
-    if error["kind"] == "unrecorded":
-        return illegal("unrecorded_sources", error["message"], place=place)
-    message = " ".join(error["message"].split())[:400]
+def _exception(error: ErrorClaim, place: Place) -> Conclusion:
+    if error.kind == "unrecorded":
+        return illegal("unrecorded_sources", error.message, place=place)
+    message = " ".join(error.message.split())[:400]
     where = f" ({place})" if place.line else ""
-    text = f"{error['traceback']}{error['type']}: {error['message']}"
-    return Conclusion(Status.RUNTIME_ERROR, f"{error['type']}: {message}{where}", exception=text[-8000:])
+    text = f"{error.traceback}{error.type}: {error.message}"
+    return Conclusion(Status.RUNTIME_ERROR, f"{error.type}: {message}{where}", exception=text[-8000:])
 
 
 def _place(code: str, line: int | None) -> Place:
@@ -94,7 +94,7 @@ def _place(code: str, line: int | None) -> Place:
     return Place(file="candidate", line=line, text=text)
 
 
-# -------------------------------------------------------------------------------------------------------------------- build
+# ---------------------------------------------------------------------------------------------------------------- build
 def build_failures(failures: Sequence[BuildFailure]) -> Conclusion | None:
     """The gravest failure of all extensions."""
     if not failures:
@@ -108,7 +108,7 @@ def build_failures(failures: Sequence[BuildFailure]) -> Conclusion | None:
     return Conclusion(Status.COMPILE_ERROR, worst.reason, diagnostics=worst.diagnostics)
 
 
-# ---------------------------------------------------------------------------------------------------------------------- run
+# ------------------------------------------------------------------------------------------------------------------ run
 def child_ended(end: ChildEnded, when: str, log: str) -> Conclusion:
     """A candidate's process that ended before it answered."""
     if end.timed_out:
@@ -118,25 +118,25 @@ def child_ended(end: ChildEnded, when: str, log: str) -> Conclusion:
     return Conclusion(Status.RUNTIME_ERROR, f"the candidate's process {_how(end.exit_code)} {when}{_said(log)}")
 
 
-def run_ended(end: ChildEnded, report: dict[str, Any] | None, findings: Sequence[Finding], log: str) -> Conclusion:
+def run_ended(end: ChildEnded, report: Report | None, findings: Sequence[Finding], log: str) -> Conclusion:
     """The run child is gone; what its run time could still write down is in `report` and `findings`."""
-    if report and report.get("unsupported") and not end.timed_out:
-        return unsupported(report["unsupported"], f"the simulator does not model {report['unsupported']}")
+    if report and report.unsupported and not end.timed_out:
+        return unsupported(report.unsupported, f"the simulator does not model {report.unsupported}")
     if not end.timed_out and (worst := first_error(findings)):
         return Conclusion(Status.RUNTIME_ERROR, describe_finding(worst))
     return child_ended(end, "while it ran", log)
 
 
 def trial_stopped(
-    error: dict[str, Any] | None, report: dict[str, Any], findings: Sequence[Finding], code: str
+    error: ErrorClaim | None, report: Report, findings: Sequence[Finding], code: str
 ) -> Conclusion | None:
     """What ends the trials early: a feature that is not modelled, an exception, or a finding that is an error."""
-    if report.get("unsupported"):
-        return unsupported(report["unsupported"], f"the simulator does not model {report['unsupported']}")
+    if report.unsupported:
+        return unsupported(report.unsupported, f"the simulator does not model {report.unsupported}")
     worst = first_error(findings)
     if error is None:
         return Conclusion(Status.RUNTIME_ERROR, describe_finding(worst)) if worst else None
-    raised = _exception(error, _place(code, error["line"]))
+    raised = _exception(error, _place(code, error.line))
     if worst and raised.status is Status.RUNTIME_ERROR:
         return Conclusion(
             Status.RUNTIME_ERROR, f"{describe_finding(worst)}; then {raised.reason}", exception=raised.exception

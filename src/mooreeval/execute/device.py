@@ -1,7 +1,7 @@
 """The one interface that stands before every device call.
 
-Only this file and the simulated device may speak to `torch.cuda`; a lint rule keeps it out of all other files, so that another
-kind of device is one more class here and nothing else.
+Only this file and the simulated device may speak to `torch.cuda`; a lint rule keeps it out of all other files, so that
+another kind of device is one more class here and nothing else.
 """
 
 from __future__ import annotations

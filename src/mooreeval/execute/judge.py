@@ -2,15 +2,15 @@
 
     reference child: prepare ─> recorder: strings ─> toolchain: artefacts ─> run child: load, trials ─> comparison
 
-Each stage returns what the next one needs, or a `Conclusion` that ends the judgement. What a child says about itself (its
-launches, its findings) is evidence from the candidate's own process; the values are compared here.
+Each stage returns what the next one needs, or a `Conclusion` that ends the judgement. What a child says about itself
+(its launches, its findings) is evidence from the candidate's own process; the values are compared here.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -21,6 +21,15 @@ from mooreeval.candidate import Candidate
 from mooreeval.config import VerifyConfig
 from mooreeval.errors import NotJudged, TaskError
 from mooreeval.execute import conclude
+from mooreeval.execute.answers import (
+    LoadAnswer,
+    Malformed,
+    Report,
+    TrialAnswer,
+    read_answer,
+    read_outputs,
+    read_report,
+)
 from mooreeval.execute.children import Child, ChildEnded, Launcher
 from mooreeval.execute.compare import compare_inputs, compare_outputs
 from mooreeval.execute.conclude import Conclusion
@@ -30,9 +39,10 @@ from mooreeval.execute.seeds import derive_seed
 from mooreeval.execute.tensors import from_wire
 from mooreeval.execute.wire import Message, TensorData, read_values
 from mooreeval.task import Task
-from mooreeval.toolchains.base import Artefact, BuildFailure, Extension, Recording, Source
+from mooreeval.toolchains.base import Artefact, BuildFailure, Extension, Recording
 from mooreeval.verdict import Finding, Launch, Mismatch, Reduction, Trial
 
+MAX_REPORT_BYTES = 8 << 20
 STAND_IN_SECONDS = 20.0  # the recorder's forward pass computes nothing of interest
 
 
@@ -172,21 +182,21 @@ class Judgement:
                 answer = self._load(recorder, "record", {}, self.config.deadlines.record_seconds)
             except ChildEnded as end:
                 return conclude.child_ended(end, "while its Python was loaded", recorder.log_tail())
-            if stop := conclude.load_error(answer["error"], self.candidate.code, final=False):
+            if stop := conclude.load_error(answer.error, self.candidate.code, final=False):
                 return stop
-            if answer["error"] is None:
+            if answer.error is None:
                 answer = self._record_forward(recorder) or answer
-        if stop := conclude.refusals(answer["refusals"]):
-            return stop
-        self.evidence.recording = Recording(tuple(_extension(e) for e in answer["extensions"]))
-        return None
+        self.evidence.recording = answer.recording()
+        return conclude.refusals(answer.refusals)
 
-    def _record_forward(self, recorder: Child) -> dict[str, Any] | None:
+    def _record_forward(self, recorder: Child) -> LoadAnswer | None:
         """One forward pass over stand-ins, for extensions that are asked for only there. It can't convict."""
         schedule = Schedule("forward", False, 0, 0).to_json()
         seconds = min(STAND_IN_SECONDS, self.config.deadlines.record_seconds)
         try:
-            return recorder.ask("trial", {"schedule": schedule}, {"inputs": self.evidence.example}, seconds).fields
+            return _ask(
+                recorder, "trial", TrialAnswer, {"schedule": schedule}, {"inputs": self.evidence.example}, seconds
+            )[0]
         except ChildEnded:
             return None
 
@@ -202,7 +212,7 @@ class Judgement:
             raise NotJudged(f"the device could not be opened ({end}): {_last_line(child.log_tail())}") from None
         self.evidence.device, self.evidence.tensor_device = answer.fields["name"], answer.fields["tensor_device"]
 
-    def _load(self, child: Child, mode: str, artefacts: dict[str, Any], seconds: float) -> dict[str, Any]:
+    def _load(self, child: Child, mode: str, artefacts: dict[str, Any], seconds: float) -> LoadAnswer:
         fields = {
             "code": self.candidate.code,
             "weight_seed": self._seed("weights"),
@@ -210,7 +220,7 @@ class Judgement:
             "artefacts": artefacts,
         }
         values = {"init_inputs": self.evidence.init_inputs, "state": self.evidence.state}
-        return child.ask("load", fields, values, seconds).fields
+        return _ask(child, "load", LoadAnswer, fields, values, seconds)[0]
 
     # ----------------------------------------------------------------------------------------------------------- build
     def _build(self) -> Conclusion | None:
@@ -244,7 +254,7 @@ class Judgement:
         }
         with self._stage("load"):
             answer = self._load(child, "run", artefacts, self.config.deadlines.run_seconds)
-        if stop := conclude.load_error(answer["error"], self.candidate.code, final=True):
+        if stop := conclude.load_error(answer.error, self.candidate.code, final=True):
             return stop
         seeds = [self._seed("schedule", i) for i in range(self.config.trials)]
         for index, schedule in enumerate(schedules(seeds, self.config.simulator.check_budget)):
@@ -259,34 +269,32 @@ class Judgement:
         with self._stage("reference"):
             _fields, values = self._ask_reference(reference, "trial", {"seed": seed})
         with self._stage("run"):
-            message = child.ask(
+            answer, message = _ask(
+                child,
                 "trial",
+                TrialAnswer,
                 {"schedule": schedule.to_json()},
                 {"inputs": values["inputs"]},
                 self.config.deadlines.run_seconds,
             )
-        if message.op != "trial":
-            raise NotJudged("the run child answered something else than it was asked")
-        report = message.fields["report"]
-        self._observe(report)
-        if stop := conclude.trial_stopped(message.fields["error"], report, self.evidence.findings, self.candidate.code):
+        self._observe(answer.report)
+        if stop := conclude.trial_stopped(answer.error, answer.report, self.evidence.findings, self.candidate.code):
             return stop
+        got = _or_end(child, lambda: read_outputs(message))
         with self._stage("compare"):
-            mismatch = self._compare(message, values)
+            mismatch = self._compare(got, answer.devices, values)
         if index == 0:
             self.evidence.shapes = [*_shapes("input", values["inputs"]), *_shapes("output", values["expected32"])]
         passed = mismatch is None
         self.evidence.trials.append(
             Trial(index=index, seed=seed, passed=passed, schedule=str(schedule), mismatch=mismatch)
         )
-        return None if report["launches"] else conclude.no_launch(passed)
+        return None if answer.report.launches else conclude.no_launch(passed)
 
-    def _compare(self, message: Message, values: dict[str, Any]) -> Mismatch | None:
+    def _compare(self, got: dict[str, Any], devices: Sequence[str], values: dict[str, Any]) -> Mismatch | None:
         """What the candidate returned and left behind against what the reference did; all of it in this process."""
-        got = {name: from_wire(value) for name, value in read_values(message).items()}
         want = {name: from_wire(value) for name, value in values.items()}
         tolerance = self.config.effective_tolerance()
-        devices = [str(d) for d in message.fields["devices"]]
         named = [(f"input[{i}]", t) for i, t in enumerate(want["inputs"]) if isinstance(t, torch.Tensor)]
         mismatch = compare_outputs(
             got["outputs"],
@@ -299,19 +307,21 @@ class Judgement:
         )
         return mismatch or compare_inputs(want["inputs"], want["inputs_after"], got["inputs_after"], tolerance)
 
-    def _observe(self, report: dict[str, Any] | None) -> None:
+    def _observe(self, report: Report | None) -> None:
         """Keep the launches and findings of one trial, with lines in the candidate's own file."""
         if report is None:
             return
-        for launch in report.get("launches", []):
-            key = (launch["kernel"], tuple(launch["grid"]), tuple(launch["block"]), launch["shared_bytes"])
-            self.evidence.launches[key] = self.evidence.launches.get(key, 0) + launch["count"]
+        for launch in report.launches:
+            key = (launch.kernel, launch.grid, launch.block, launch.shared_bytes)
+            self.evidence.launches[key] = self.evidence.launches.get(key, 0) + launch.count
         evidence = self.evidence
-        found = self._toolchain.findings(report, evidence.artefacts, self.candidate.code, evidence.recording)
+        found = self._toolchain.findings(
+            report.model_dump(mode="json"), evidence.artefacts, self.candidate.code, evidence.recording
+        )
         known = {_finding_key(f) for f in evidence.findings}
         evidence.findings.extend(f for f in found if _finding_key(f) not in known)
         note = "not every memory access was watched: the launches were over the check budget"
-        if report.get("check_stopped") and note not in evidence.warnings:
+        if report.check_stopped and note not in evidence.warnings:
             evidence.warnings.append(note)
 
 
@@ -319,28 +329,30 @@ def _finding_key(finding: Finding) -> tuple[Any, ...]:
     return finding.kind, finding.severity, finding.kernel, str(finding.place), str(finding.other)
 
 
-def _extension(data: dict[str, Any]) -> Extension:
-    functions = data["functions"]
-    return Extension(
-        name=data["name"],
-        sources=tuple(Source(name, language, text) for name, language, text in data["sources"]),
-        functions=None if functions is None else tuple((name, doc) for name, doc in functions),
-        cflags=tuple(data["cflags"]),
-        cuda_cflags=tuple(data["cuda_cflags"]),
-        ldflags=tuple(data["ldflags"]),
-        with_cuda=data["with_cuda"],
-        implicit_headers=data["implicit_headers"],
-    )
+def _ask(
+    child: Child, op: str, model: Any, fields: dict[str, Any], values: dict[str, Any], seconds: float
+) -> tuple[Any, Message]:
+    """A candidate's child's answer, with its control part checked."""
+    message = child.ask(op, fields, values, seconds)
+    return _or_end(child, lambda: read_answer(message, model, op)), message
 
 
-def _report_left_behind(child: Child) -> dict[str, Any] | None:
+def _or_end(child: Child, read: Callable[[], Any]) -> Any:
+    """What `read` makes of an answer; a malformed one ends the child that gave it."""
+    try:
+        return read()
+    except Malformed:
+        child.end()
+        raise ChildEnded(None, broke_protocol=True) from None
+
+
+def _report_left_behind(child: Child) -> Report | None:
     """The report that the run time wrote when it had to leave the process."""
     try:
         with (child.scratch / REPORT_NAME).open("rb") as file:
-            report = json.loads(file.read(8 << 20))
-    except (OSError, ValueError):
+            return read_report(json.loads(file.read(MAX_REPORT_BYTES)))
+    except (OSError, ValueError, RecursionError, Malformed):
         return None
-    return report if isinstance(report, dict) else None
 
 
 def _shapes(name: str, value: Any) -> list[dict[str, Any]]:
@@ -355,7 +367,10 @@ def _shapes(name: str, value: Any) -> list[dict[str, Any]]:
 
 def _how_the_task_ended(task: Task, end: ChildEnded, seconds: float, log: str) -> str:
     if end.timed_out:
-        return f"{task.task_id}: the task did not finish within {seconds:g} s; make it smaller or raise deadlines.reference_seconds"
+        return (
+            f"{task.task_id}: the task did not finish within {seconds:g} s; "
+            "make it smaller or raise deadlines.reference_seconds"
+        )
     how = f"was killed by signal {-end.exit_code}" if (end.exit_code or 0) < 0 else f"exited with code {end.exit_code}"
     return f"{task.task_id}: the task's process {how}: {_last_line(log)}"
 

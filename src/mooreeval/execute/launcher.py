@@ -4,9 +4,9 @@
       └───────────────────── channel (stream, wire.py) ──────────────────────────┘
 
 The launcher holds no secret and never reads a task's or a candidate's bytes. A child enters its own session, user, PID,
-network and IPC namespaces where the kernel allows it, its scratch folder and its limits before it reads the first message. When
-its keeper is killed the whole PID namespace dies with it, whatever the candidate started. Where namespaces are not to be
-had the child is killed by process group, and `doctor` says so.
+network and IPC namespaces where the kernel allows it, its scratch folder and its limits before it reads the first
+message. When its keeper is killed the whole PID namespace dies with it, whatever the candidate started. Where
+namespaces are not to be had the child is killed by process group, and `doctor` says so.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _exit_with(job: Any) -> NoReturn:
     code = 70
     try:
         code = job()
-    except BaseException:  # a fork must never return into the launcher's loop
+    except BaseException:  # noqa: BLE001  a fork must never return into the launcher's loop
         import traceback
 
         traceback.print_exc()

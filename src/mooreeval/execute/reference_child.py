@@ -52,7 +52,8 @@ class ReferenceChild:
         return answer, values
 
     def _trial(self, seed: int) -> dict[str, Any]:
-        assert self.module is not None and self.model is not None
+        assert self.module is not None
+        assert self.model is not None
         inputs = list(self.module.make_inputs(seed))
         sent = to_wire(inputs)
         before = map_tensors(inputs, torch.Tensor.clone)
@@ -76,7 +77,7 @@ class ReferenceChild:
             widened = map_tensors(inputs, lambda t: t.double() if t.is_floating_point() else t.clone())
             with torch.no_grad():
                 return map_tensors(model(*widened), _own_copy)
-        except Exception:  # any failure means only that this task has no float64 run
+        except Exception:  # noqa: BLE001  any failure means only that this task has no float64 run
             return None
 
 

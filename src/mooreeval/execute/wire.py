@@ -7,8 +7,8 @@ A message is one frame:
     text     JSON: {"op": ..., ...}; small control data only
     buffers  raw bytes; a tensor's buffer begins with a fixed descriptor (`TENSOR`, shape, strides), then its elements
 
-The receiver states how much it is willing to read, so a hostile peer can't exhaust its memory. Nothing read from the wire
-is evaluated, imported or unpickled.
+The receiver states how much it is willing to read, so a hostile peer can't exhaust its memory. Nothing read from the
+wire is evaluated, imported or unpickled.
 """
 
 from __future__ import annotations

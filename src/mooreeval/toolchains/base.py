@@ -12,7 +12,7 @@ from mooreeval.verdict import Diagnostic
 
 @dataclass(frozen=True)
 class Source:
-    """One recorded source string. `name` is what diagnostics call it: "cpp_sources[0]", "cuda_sources[1]", "kernel.cu"."""
+    """One recorded source string. `name` is what diagnostics call it: "cpp_sources[0]", "cuda_sources[1]", "k.cu"."""
 
     name: str
     language: Literal["cpp", "cuda"]

@@ -1,8 +1,9 @@
 """The recorder: what a candidate asks to have compiled, as strings.
 
-`load_inline` and `load` of `torch.utils.cpp_extension` are replaced before the candidate's Python runs. Each call becomes an
-`Extension`; what the call returns is up to the caller: a stand-in while recording, the built module while running. Both sides
-read the call by the same code, so a candidate that asks for something else the second time is seen by its hash.
+`load_inline` and `load` of `torch.utils.cpp_extension` are replaced before the candidate's Python runs. Each call
+becomes an `Extension`; what the call returns is up to the caller: a stand-in while recording, the built module while
+running. Both sides read the call by the same code, so a candidate that asks for something else the second time is seen
+by its hash.
 """
 
 from __future__ import annotations

@@ -1,0 +1,142 @@
+"""What the judge believes of a child's answer: its form. A child that runs a candidate may send anything.
+
+Everything is bounded and typed here, before it is used; what does not fit is `Malformed`, which counts as the
+candidate's own doing. Launches and findings stay claims of the candidate's process.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from mooreeval.execute.tensors import from_wire
+from mooreeval.execute.wire import Message, read_values
+from mooreeval.toolchains.base import Extension, Recording, Source
+from mooreeval.verdict import FindingKind
+
+Text = Annotated[str, Field(max_length=64_000)]
+Count = Annotated[int, Field(ge=0, lt=1 << 63)]
+Triple = tuple[Count, Count, Count]
+
+
+class Malformed(Exception):
+    """An answer that no child of ours gives by itself."""
+
+
+class _Claim(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=False)
+
+
+class ErrorClaim(_Claim):
+    """An exception, described by `candidate_child.describe_error`."""
+
+    kind: Literal["exception", "syntax", "no_model", "unrecorded", "refused"]
+    type: Text
+    message: Text
+    line: Count | None = None
+    traceback: Text = ""
+
+
+class LaunchClaim(_Claim):
+    kernel: Text
+    grid: Triple
+    block: Triple
+    shared_bytes: Count
+    count: Count
+
+
+class FindingClaim(_Claim):
+    """One finding of the run time, before its addresses are lines."""
+
+    kind: FindingKind
+    severity: Literal["error", "warning"]
+    message: Text
+    kernel: Text | None = None
+    block: Triple | None = None
+    thread: Triple | None = None
+    module: Text | None = None
+    offset: Count | None = None
+    other_module: Text | None = None
+    other_offset: Count | None = None
+    other_thread: Triple | None = None
+    count: Count = 1
+
+
+class Report(_Claim):
+    """Launches and findings of one trial, as the run time tells them."""
+
+    launches: Annotated[tuple[LaunchClaim, ...], Field(max_length=10_000)] = ()
+    findings: Annotated[tuple[FindingClaim, ...], Field(max_length=1000)] = ()
+    unsupported: Text | None = None
+    check_stopped: bool = False
+
+
+class RefusalClaim(_Claim):
+    reason: Text
+    feature: Text | None = None
+
+
+Strings = tuple[str, ...]
+
+
+class ExtensionClaim(_Claim):
+    """One recorded build call, see `toolchains.base.Extension`."""
+
+    name: Text
+    sources: tuple[tuple[Text, Literal["cpp", "cuda"], str], ...]
+    functions: tuple[tuple[Text, Text], ...] | None
+    cflags: Strings
+    cuda_cflags: Strings
+    ldflags: Strings
+    with_cuda: bool
+    implicit_headers: bool
+
+    def extension(self) -> Extension:
+        """The noun that the toolchain builds."""
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return Extension(**{**fields, "sources": tuple(Source(*source) for source in self.sources)})
+
+
+class LoadAnswer(_Claim):
+    error: ErrorClaim | None
+    extensions: Annotated[tuple[ExtensionClaim, ...], Field(max_length=64)] = ()
+    refusals: Annotated[tuple[RefusalClaim, ...], Field(max_length=64)] = ()
+
+    def recording(self) -> Recording:
+        return Recording(tuple(claim.extension() for claim in self.extensions))
+
+
+class TrialAnswer(LoadAnswer):
+    report: Report
+    devices: Annotated[tuple[Text, ...], Field(max_length=4096)] = ()
+
+
+def read_answer(message: Message, model: type[_Claim], op: str) -> Any:
+    """The control part of an answer to `op`, checked."""
+    if message.op != op:
+        raise Malformed(f"answered {message.op[:40]!r} to {op!r}")
+    return _validated(model, message.fields)
+
+
+def read_report(data: Any) -> Report:
+    """A report from a file that a dying child left."""
+    return _validated(Report, data)
+
+
+def read_outputs(message: Message) -> dict[str, Any]:
+    """The values of a trial as fresh CPU tensors: `outputs` and `inputs_after`."""
+    try:
+        values = {name: from_wire(value) for name, value in read_values(message).items()}
+    except Exception as error:
+        raise Malformed("its tensors can't be read") from error
+    if set(values) != {"outputs", "inputs_after"}:
+        raise Malformed("it sent other values than asked for")
+    return values
+
+
+def _validated(model: type[_Claim], data: Any) -> Any:
+    try:
+        return TypeAdapter(model).validate_python(data)
+    except (ValidationError, RecursionError) as error:
+        raise Malformed(str(error).splitlines()[0]) from error
