@@ -95,7 +95,9 @@ def print_table(done: list[dict]) -> None:
     walls = [d["wall_seconds"] for d in done]
     cpu = sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     if walls:
-        print(f"wall seconds: median {statistics.median(walls):.1f}, largest {max(walls):.1f}; CPU seconds of this run {cpu:.0f}")
+        print(
+            f"wall seconds: median {statistics.median(walls):.1f}, largest {max(walls):.1f}; CPU seconds of this run {cpu:.0f}"
+        )
 
 
 if __name__ == "__main__":

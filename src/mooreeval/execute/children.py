@@ -25,6 +25,7 @@ from mooreeval.execute.wire import Channel, DeadlineExceeded, Message, PeerClose
 
 START_SECONDS = 120.0  # importing torch on a cold, busy disk
 LOG_TAIL_BYTES = 4000
+LEAVE_SECONDS = 0.5
 
 
 class ChildEnded(Exception):
@@ -168,6 +169,8 @@ class Child:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.channel.close()
+        if not self._ended:
+            self._await_exit(time.monotonic() + LEAVE_SECONDS)  # a child that leaves by itself is accounted for in full
         with contextlib.suppress(NotJudged):
             self.end()
         shutil.rmtree(self.scratch, ignore_errors=True)
