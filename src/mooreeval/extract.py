@@ -11,6 +11,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from mooreeval.candidate import CANDIDATE_CLASS, Candidate, NoCandidate, candidate_from_code, defines_candidate
 from mooreeval.source_text import MAX_CODE_BYTES, SyntaxProblem, normalise, parse_python
@@ -22,11 +23,13 @@ _THINK_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _THINK_START = re.compile(r"^[ \t]*<think(?:ing)?>", re.IGNORECASE | re.MULTILINE)
 # `<|...|>` and its full-width relative are no C++ and no Python, so they go wherever they stand. Names that could be
 # template arguments go only at the two ends of the text.
-_SPECIAL = re.compile(r"<\|[A-Za-z0-9_ ]{1,40}\|>|<｜[^｜\n]{1,40}｜>|</s>|<end_of_turn>|<start_of_turn>")
-_SPECIAL_ENDS = re.compile(r"\A(?:\s|<s>|<bos>)+(?=\S)|(?:<eos>|<pad>|<s>|\s)+\Z")
+_SPECIAL = re.compile(r"<\|[A-Za-z0-9_ ]{1,40}\|>|<\uff5c[^\uff5c\n]{1,40}\uff5c>|</s>|<end_of_turn>|<start_of_turn>")
+_SPECIAL_FIRST = re.compile(r"(?:\s*(?:<s>|<bos>))+")
+_SPECIAL_LAST_REVERSED = re.compile(r"(?:\s*(?:>soe<|>dap<|>s<))+")
 _FENCE = re.compile(r"^(?P<indent>[ \t]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?)(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*)$", re.M)
 _CLASS_LINE = re.compile(rf"^[ \t]*class[ \t]+{CANDIDATE_CLASS}\b", re.MULTILINE)
 _FIRST_CODE_LINE = re.compile(r"^(?:import|from)[ \t]+\w", re.MULTILINE)
+_MOST_FENCES = 10_000
 _FENCES_TRIED = 6  # how many fence lines to either side of the class may belong to strings in the code
 
 
@@ -64,7 +67,7 @@ def extract(answer: str, *, finish_reason: str | None = None) -> Candidate | NoC
     text = _after_thinking(whole)
     if text is None:
         return NoCandidate(f"the answer ends inside its thinking ({CUT_OFF})", whole, "answer")
-    text = _SPECIAL_ENDS.sub("", _SPECIAL.sub("", text))
+    text = _without_special_tokens(text)
     found = _find(text, cut)
     if isinstance(found, Candidate):
         return found
@@ -81,11 +84,21 @@ def _after_thinking(text: str) -> str | None:
     return None if _THINK_START.search(text, end) else text[end:]
 
 
+def _without_special_tokens(text: str) -> str:
+    text = _SPECIAL.sub("", text)
+    start = _SPECIAL_FIRST.match(text)
+    text = text[start.end() if start else 0 :]
+    end = _SPECIAL_LAST_REVERSED.match(text[::-1])  # backwards, because a search for a run at the end is quadratic
+    return text[: len(text) - (end.end() if end else 0)]
+
+
 def _find(text: str, cut: bool) -> Candidate | str:
     """The candidate, or the reason why there is none."""
     if not text.strip():
         return CUT_OFF if cut else "the answer is empty"
-    fences = list(_fences(text))
+    fences = list(islice(_fences(text), _MOST_FENCES + 1))
+    if len(fences) > _MOST_FENCES:
+        return f"the answer has more than {_MOST_FENCES} code fences"
     if not fences or _is_candidate_file(text):
         return _from_plain(text, cut)
     blocks = list(_blocks(text, fences))

@@ -52,8 +52,7 @@ def load_tasks(
     kept = [
         task
         for task in found
-        if (wanted_levels is None or task.level in wanted_levels)
-        and (wanted_ids is None or task.task_id in wanted_ids)
+        if (wanted_levels is None or task.level in wanted_levels) and (wanted_ids is None or task.task_id in wanted_ids)
     ]
     if not kept:
         raise UsageError(f"none of the {len(found)} tasks in {spec} is of level {sorted(wanted_levels or ())}")
@@ -72,7 +71,7 @@ def _read(spec: str | Path) -> list[Task]:
         return list(_from_folder(path))
     if exists:
         return list(_from_file(path))
-    if _HUB_ID.fullmatch(str(spec)) and not path.suffix == ".py":
+    if _HUB_ID.fullmatch(str(spec)) and path.suffix != ".py":
         return list(_from_hub(str(spec)))
     raise UsageError(f"no such file or folder: {spec} (a Hugging Face data set is named owner/name)")
 

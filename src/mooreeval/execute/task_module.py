@@ -24,7 +24,7 @@ from mooreeval.errors import TaskError
 from mooreeval.task import INIT_INPUTS_NAME, INPUTS_NAME, MODEL_NAME
 
 _ACCELERATORS = ("cuda", "musa", "xpu", "mps", "hip")
-_SCALARS = (int, float, complex, bool, str, type(None), torch.dtype)
+_SCALARS = (int, float, bool, str, type(None))
 _serial = itertools.count()
 
 
