@@ -1,0 +1,103 @@
+// A CUDA device for a process without one (libmoore_device.so): cuda:0 whose memory is the run time's arena and whose
+// operators are PyTorch's own CPU kernels on that memory.
+//
+//   memory            allocators (kCUDA, and CPU memory asked for by an operator that runs for the device)
+//   aliases           device tensors <-> CPU tensors over the same memory, for one call
+//   device_kernel     the kernel that is registered for every operator; device checks
+//   rules             exceptions, by operator's name
+//   native_operators  factories, views; recurrent_cells: LSTM and GRU cells with gradients
+//   hooks, guard      what PyTorch asks about devices, streams, events; generator: random numbers
+//   operator_log      which operators ran
+//
+// Composite operators stay PyTorch's: they run on device tensors as on a real device and reach the kernels here.
+//
+// Build (all .cpp files here; torch is a build for the CPU or for CUDA, same flags):
+//   g++ -std=c++20 -O1 -g0 -fPIC -fvisibility=hidden -shared *.cpp -I<simulator>/include
+//       -I<torch>/include -I<torch>/include/torch/csrc/api/include -D_GLIBCXX_USE_CXX11_ABI=1
+//       -L<torch>/lib -lc10 -ltorch_cpu -L<folder of libmoore_sim.so> -lmoore_sim -o libmoore_device.so
+// Load it after `import torch` and after libmoore_sim.so (RTLD_GLOBAL), then call moore_device_install once.
+#include <ATen/Context.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/util/Exception.h>
+
+#include <set>
+
+#include "device_kernel.h"
+#include "hooks.h"
+#include "memory.h"
+#include "native_operators.h"
+#include "rules.h"
+
+#define MOORE_DEVICE_API extern "C" __attribute__((visibility("default")))
+
+namespace moore_device {
+namespace {
+
+using c10::DispatchKey;
+
+// A CUDA build of PyTorch has kernels of its own, and says so for each that is replaced.
+struct SilentWarnings final : c10::WarningHandler {
+  void process(const c10::Warning&) override {}
+};
+
+template <class Kernel, class... Arguments>
+void add_kernel(const c10::OperatorHandle& op, DispatchKey key, Arguments&&... arguments) {
+  auto kernel = c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<Kernel>(arguments...));
+  auto handle = c10::Dispatcher::singleton().registerImpl(op.operator_name(), key, std::move(kernel), std::nullopt,
+                                                          nullptr, "simulated device");
+  new c10::RegistrationHandleRAII(std::move(handle));  // for the life of the process
+}
+
+bool has_composite(const c10::OperatorHandle& op) {
+  return op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd) ||
+         op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutogradNonFunctional) ||
+         op.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd);
+}
+
+void cover(const c10::OperatorHandle& op) {
+  const auto& name = op.operator_name();
+  const bool cpu = op.hasKernelForDispatchKey(DispatchKey::CPU);
+  const bool real_cuda = op.hasKernelForDispatchKey(DispatchKey::CUDA);
+  if (chooses_by_device(name)) {
+    add_kernel<ChoosingKernel>(op, DispatchKey::CUDA, op.schema());
+    add_kernel<ChoosingKernel>(op, DispatchKey::AutogradCUDA, op.schema());
+  } else if (cpu || (has_composite(op) && (real_cuda || runs_as_a_whole(name)))) {
+    add_kernel<DeviceKernel>(op, DispatchKey::CUDA, op.schema());
+  } else if (real_cuda) {
+    add_kernel<MissingKernel>(op, DispatchKey::CUDA);
+  }
+}
+
+void cover_operators() {
+  static std::set<std::pair<std::string, std::string>> covered;
+  auto& dispatcher = c10::Dispatcher::singleton();
+  for (const auto& name : dispatcher.getAllOpNames()) {
+    if (is_foreign_namespace(name) || !covered.insert({name.name, name.overload_name}).second) continue;
+    if (auto op = dispatcher.findSchema(name)) cover(*op);
+  }
+}
+
+}  // namespace
+}  // namespace moore_device
+
+// Again after an extension library has added operators: covers what is new. 0, or -1 and a message on stderr.
+MOORE_DEVICE_API int moore_device_cover_operators() {
+  moore_device::SilentWarnings silent;
+  c10::WarningUtils::WarningHandlerGuard guard(&silent);
+  moore_device::cover_operators();
+  return 0;
+}
+
+MOORE_DEVICE_API int moore_device_install() {
+  using namespace moore_device;
+  SilentWarnings silent;
+  c10::WarningUtils::WarningHandlerGuard guard(&silent);
+  install_allocators();
+  install_hooks();
+  install_device_guard();
+  cover_operators();
+  register_native_operators();  // after the others: the last registration is the one that counts
+  register_recurrent_cells();
+  at::globalContext().setUserEnabledCuDNN(false);
+  return 0;
+}
