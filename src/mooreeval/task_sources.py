@@ -137,7 +137,7 @@ def _from_saved_dataset(path: Path) -> Iterator[Task]:
     datasets = _package("datasets")
     try:
         data = datasets.load_from_disk(str(path))
-    except Exception as error:  # the library raises whatever its readers raise
+    except Exception as error:  # noqa: BLE001  the library raises whatever its readers raise
         raise UsageError(f"{path}: not a readable data set ({_first_line(error)})") from None
     yield from _from_dataset(data, str(path))
 
@@ -146,7 +146,7 @@ def _from_hub(name: str) -> Iterator[Task]:
     datasets = _package("datasets")
     try:
         data = datasets.load_dataset(name)
-    except Exception as error:  # network, login, no such set, bad files: all reach us as different classes
+    except Exception as error:  # noqa: BLE001  network, login, no such set, bad files: all reach us as different classes
         raise UsageError(f"{name}: no such file, and no data set of that name loads ({_first_line(error)})") from None
     yield from _from_dataset(data, name)
 

@@ -1,6 +1,7 @@
 """What counts as the candidate in a model's raw answer."""
 
 import pytest
+
 from mooreeval.candidate import Candidate, NoCandidate
 from mooreeval.extract import extract
 
@@ -58,7 +59,16 @@ def test_thinking_that_never_ends_is_no_candidate() -> None:
 
 
 @pytest.mark.parametrize(
-    "token", ["<|im_end|>", "<|endoftext|>", "</s>", "<|eot_id|>", "<\uff5cend\u2581of\u2581sentence\uff5c>", "<eos>", "<end_of_turn>"]
+    "token",
+    [
+        "<|im_end|>",
+        "<|endoftext|>",
+        "</s>",
+        "<|eot_id|>",
+        "<\uff5cend\u2581of\u2581sentence\uff5c>",
+        "<eos>",
+        "<end_of_turn>",
+    ],
 )
 def test_special_tokens_are_stripped(token: str) -> None:
     assert taken(f"```python\n{CODE}```{token}") == CODE
@@ -110,7 +120,8 @@ def test_a_second_version_that_was_cut_off_does_not_bring_back_the_first() -> No
 
 def test_code_that_was_complete_before_the_limit_is_taken_and_marked() -> None:
     found = extract(f"```python\n{CODE}```\nThis kernel", finish_reason="length")
-    assert isinstance(found, Candidate) and found.truncated
+    assert isinstance(found, Candidate)
+    assert found.truncated
     assert found.code == CODE
     assert not extract(f"```python\n{CODE}```\nThis kernel", finish_reason="stop").truncated  # type: ignore[union-attr]
 

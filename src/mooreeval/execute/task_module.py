@@ -180,7 +180,7 @@ def _task_error(name: str, what: str, error: BaseException, file: str) -> TaskEr
 def _one_line(error: BaseException) -> str:
     try:
         return " ".join(str(error).split())[:300]
-    except Exception:  # a task's own exception class may fail here too
+    except Exception:  # noqa: BLE001  a task's own exception class may fail here too
         return "(its message cannot be read)"
 
 

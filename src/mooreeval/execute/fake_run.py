@@ -1,0 +1,286 @@
+"""One forward pass of a task on fake tensors: shapes and cost without memory or arithmetic.
+
+    code --FakeTensorMode--> inputs, model, outputs (shapes only) + Cost (operators counted on the way)
+
+Imports torch and executes task code: for the reference child only.
+
+What a fake run cannot know is guessed and said so (`assumptions`): a value that the code reads out of a tensor
+(`.item()`, `if tensor:`). Where an operator's output shape depends on values, a real run takes the place of the fake one
+if the task is small enough; else only the inputs and the weights are known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensor,
+    FakeTensorMode,
+    UnsupportedOperatorException,
+)
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import flop_registry
+
+from mooreeval.errors import TaskError
+from mooreeval.execute.task_module import load_task_module
+
+REAL_RUN_LIMIT = 16 << 20  # bytes of inputs and weights up to which a real run may stand in for a fake one
+
+_NOT_FAKEABLE = (DataDependentOutputException, DynamicOutputShapeException, UnsupportedOperatorException)
+_RECURRENT = ("gru", "lstm", "rnn_tanh", "rnn_relu")
+_ATTENTION = "_scaled_dot_product_flash_attention_for_cpu"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one forward pass handles, fused or not.
+
+    elements: of inputs, weights and every operator's output.
+    flops: multiply-adds count two; any other operator counts one for each element that it reads or writes.
+    bytes: of inputs, weights and every operator's output, an upper bound of the memory.
+    """
+
+    elements: int
+    flops: int
+    bytes: int
+
+
+@dataclass
+class FakeRun:
+    """Everything that one pass showed; the tensors have shapes and no values."""
+
+    init_inputs: list[Any]
+    inputs: list[Any]
+    parameters: dict[str, torch.Tensor]
+    buffers: dict[str, torch.Tensor]
+    outputs: Any  # None where they are not known
+    cost: Cost
+    assumptions: tuple[str, ...] = ()
+
+
+def fake_run(code: str, *, name: str = "task") -> FakeRun:
+    """Runs the task once without values.
+
+    Raises:
+        TaskError: the task fails.
+    """
+    try:
+        return _run(code, name, _Fake())
+    except TaskError as error:
+        reason = _unfakeable_reason(error)
+        if reason is None:
+            raise
+    return _real_run(code, name, reason)
+
+
+def tensors_in(value: Any) -> Iterator[torch.Tensor]:
+    """All tensors in a structure, in order."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from tensors_in(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from tensors_in(item)
+
+
+class _Fake(FakeTensorMode):
+    """A fake mode that survives `copy.deepcopy` of a module: a copied tensor must stay in the same mode."""
+
+    def __init__(self) -> None:
+        super().__init__(allow_non_fake_inputs=True)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Fake:
+        return self
+
+
+def _run(code: str, name: str, fake: _Fake | None, *, forward: bool = True) -> FakeRun:
+    counter = _Counter(guess=fake is not None)
+    with torch.no_grad(), _Entered(fake):
+        with _Guesses(counter):
+            task = load_task_module(code, name=name)
+            inputs = task.make_inputs(0)
+            model = task.make_model(0)
+            init_inputs = task.init_inputs()
+        parameters, buffers = _state(model)
+        weights = {id(t): t for t in (*parameters.values(), *buffers.values())}
+        for tensor in (*tensors_in(inputs), *weights.values()):
+            counter.add_tensor(tensor)
+        with _Recurrent(counter), counter:
+            outputs = task.forward(model, inputs) if forward else None
+    return FakeRun(init_inputs, inputs, parameters, buffers, outputs, counter.cost(), tuple(counter.assumptions))
+
+
+def _state(model: Any) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
+    if not isinstance(model, torch.nn.Module):
+        return {}, {}
+    return dict(model.named_parameters()), dict(model.named_buffers())
+
+
+class _Entered:
+    """The mode, or nothing."""
+
+    def __init__(self, mode: Any) -> None:
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        if self.mode is not None:
+            self.mode.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        if self.mode is not None:
+            self.mode.__exit__(*error)
+
+
+def _unfakeable_reason(error: BaseException) -> str | None:
+    """Why no fake run is possible; None where the task itself is at fault."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, _NOT_FAKEABLE):
+            return f"an operator's result depends on values ({type(cause).__name__}: {cause})"
+        if "FakeTensor" in str(cause) or "fake tensor" in str(cause):
+            return "the code reads the memory of a tensor"
+        cause = cause.__cause__
+    return None
+
+
+def _real_run(code: str, name: str, reason: str) -> FakeRun:
+    """A real run where the task is small; else what is known without running it."""
+    try:
+        known = _run(code, name, _Fake(), forward=False)
+    except TaskError as error:
+        if _unfakeable_reason(error) is None:
+            raise
+        known = None  # not even the inputs can be faked
+    if known is not None and known.cost.bytes > REAL_RUN_LIMIT:
+        known.assumptions = (f"outputs unknown, too large to try: {reason}",)
+        return known
+    run = _run(code, name, None)
+    run.assumptions = (f"run on real tensors: {reason}",)
+    return run
+
+
+def _bytes(tensor: torch.Tensor) -> int:
+    return tensor.numel() * tensor.element_size()
+
+
+@dataclass
+class _Counter(TorchDispatchMode):
+    """Adds up the cost of every operator; answers reads of values with a guess where there are none."""
+
+    guess: bool
+    elements: int = 0
+    flops: int = 0
+    bytes: int = 0
+    assumptions: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def cost(self) -> Cost:
+        return Cost(self.elements, self.flops, self.bytes)
+
+    def add_tensor(self, tensor: torch.Tensor) -> None:
+        self.elements += tensor.numel()
+        self.bytes += _bytes(tensor)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if self.guess and func is torch.ops.aten._local_scalar_dense.default:
+            return self.guessed_value(func, args)
+        out = func(*args, **kwargs)
+        if not func.is_view:
+            self._count(func, args, kwargs, out)
+        return out
+
+    def guessed_value(self, func: Any, args: Any) -> Any:
+        """A value for a tensor that has none: its constant where torch knows it, else neither 0 nor 1 for floats."""
+        try:
+            return func(*args)
+        except DataDependentOutputException:
+            note = "a value that the code reads out of a tensor was guessed"
+            if note not in self.assumptions:
+                self.assumptions.append(note)
+            dtype = args[0].dtype
+            return False if dtype is torch.bool else 0.5 if dtype.is_floating_point else 1
+
+    def _count(self, func: Any, args: Any, kwargs: Any, out: Any) -> None:
+        outputs = list(tensors_in(out))
+        for tensor in outputs:
+            self.add_tensor(tensor)
+        packet = func._overloadpacket
+        if packet in flop_registry:
+            self.flops += int(flop_registry[packet](*args, **kwargs, out_val=out))
+        elif packet.__name__ == _ATTENTION:
+            query, key = args[0], args[1]
+            self.flops += 4 * query.numel() * key.shape[-2]
+        elif outputs and not _only_allocates(packet.__name__):
+            self.flops += max(tensor.numel() for tensor in (*outputs, *tensors_in(args)))
+
+
+def _only_allocates(operator: str) -> bool:
+    return operator.startswith(("empty", "new_empty"))
+
+
+class _Guesses(TorchDispatchMode):
+    """Guesses values, without counting, while inputs and weights are made."""
+
+    def __init__(self, counter: _Counter) -> None:
+        super().__init__()
+        self.counter = counter
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if self.counter.guess and func is torch.ops.aten._local_scalar_dense.default:
+            return self.counter.guessed_value(func, args)
+        return func(*args, **(kwargs or {}))
+
+
+class _Recurrent(TorchFunctionMode):
+    """Recurrent layers as one operator: torch would fake them step by step, 10 s for 512 steps of a GRU."""
+
+    def __init__(self, counter: _Counter) -> None:
+        super().__init__()
+        self.counter = counter
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = getattr(func, "__name__", "")
+        # (input, hidden state(s), weights, has_biases, layers, dropout, train, bidirectional, batch_first);
+        # packed sequences pass other arguments and take torch's own way.
+        if name in _RECURRENT and len(args) == 9 and isinstance(args[0], FakeTensor):
+            return self._outputs(name, *args)
+        return func(*args, **(kwargs or {}))
+
+    def _outputs(self, name: str, x: torch.Tensor, state: Any, weights: Any, *options: Any) -> tuple[torch.Tensor, ...]:
+        _has_biases, layers, _dropout, _train, bidirectional, _batch_first = options
+        states = list(state) if isinstance(state, (list, tuple)) else [state]
+        width = states[0].shape[-1] * (2 if bidirectional else 1)
+        steps = math.prod(x.shape[:-1])  # time steps times batch
+        self.counter.flops += 2 * steps * sum(w.numel() for w in weights if w.dim() == 2)
+        self.counter.elements += steps * width * (layers - 1)
+        output = x.new_empty((*x.shape[:-1], width))
+        return (output, *(each.new_empty(each.shape) for each in states))
+
+
+def warm_up() -> None:
+    """Loads what torch loads on the first fake run (1 s), for a process that is going to fork."""
+    fake_run(_SMALLEST)
+
+
+_SMALLEST = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.softmax(torch.nn.functional.conv2d(x, x), 1)
+
+def get_inputs():
+    return [torch.rand(2, 2, 2, 2)]
+"""
