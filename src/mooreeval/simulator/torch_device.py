@@ -1,7 +1,8 @@
-"""A simulated `cuda:0` for the PyTorch of this process (the run child): libmoore_device.so, and what Python's `torch.cuda` asks for.
+"""A simulated `cuda:0` for the PyTorch of this process, the run child.
 
-The C++ side makes tensors on cuda:0 work. This side answers the questions that `torch.cuda` puts to a driver: its private
-functions in `torch._C` are replaced, so that its public ones keep working, whoever imported them under whatever name.
+libmoore_device.so makes tensors on cuda:0 work. This module loads it and answers what `torch.cuda` asks of a driver: the
+private functions in `torch._C` are replaced, so that the public ones keep working, whoever imported them under whatever
+name.
 It works the same on a CPU build of PyTorch, which lacks those functions, and on a CUDA build without a GPU.
 Importing this module does not import torch; `install` does, and there is no way back.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import json
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -47,15 +49,15 @@ class DeviceProperties:
     pci_domain_id: int = 0
     is_integrated: int = 0
     is_multi_gpu_board: int = 0
-    gcnArchName: str = ""
+    gcnArchName: str = ""  # noqa: N815 (PyTorch's name)
     uuid: str = "00000000-0000-0000-0000-000000000000"
 
 
 class SimulatedDevice:
     """The installed device. There is one a process."""
 
-    def __init__(self, runtime: ctypes.CDLL, device: ctypes.CDLL) -> None:
-        self._runtime, self._device = runtime, device
+    def __init__(self, runtime: ctypes.CDLL, device: ctypes.CDLL, python_kernels: Any) -> None:
+        self._runtime, self._device, self._python_kernels = runtime, device, python_kernels
         device.moore_device_log_read.restype = ctypes.c_char_p
 
     def cover_operators(self) -> None:
@@ -63,7 +65,7 @@ class SimulatedDevice:
         self._device.moore_device_cover_operators()
 
     def start_log(self) -> None:
-        """Count from zero which operators run on tensors of cuda:0. Views and allocations are no work and not counted."""
+        """Count from zero which operators run on tensors of cuda:0. Views and allocations are not counted."""
         self._device.moore_device_log_start()
 
     def stop_log(self) -> None:
@@ -90,9 +92,10 @@ _installed: SimulatedDevice | None = None
 
 
 def install(runtime_lib: Path, device_lib: Path) -> SimulatedDevice:
-    """Make `cuda:0` exist. `runtime_lib` is libmoore_sim.so, `device_lib` libmoore_device.so; raises OSError when one does not load.
+    """Make `cuda:0` exist. `runtime_lib` is libmoore_sim.so, `device_lib` libmoore_device.so.
 
-    Call it before anything touches `torch.cuda`. A second call returns the device that is there.
+    Call it before anything touches `torch.cuda`. A second call returns the device that is there. Raises OSError when a
+    library does not load.
     """
     global _installed
     if _installed is not None:
@@ -108,8 +111,16 @@ def install(runtime_lib: Path, device_lib: Path) -> SimulatedDevice:
     _answer_for_libraries(torch)
     _replace_streams(torch)
     _mark_initialized(torch)
-    _installed = SimulatedDevice(runtime, device)
+    _installed = SimulatedDevice(runtime, device, _register_recurrent_cells())
     return _installed
+
+
+def _register_recurrent_cells() -> Any:
+    from mooreeval.simulator import recurrent_cells
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a CUDA build has kernels for them, and says that they are replaced
+        return recurrent_cells.register()
 
 
 def _check_index(index: int) -> None:
@@ -150,7 +161,7 @@ def _answer_for_driver(torch: Any) -> None:
 
 
 def _answer_for_memory(torch: Any, device: ctypes.CDLL) -> None:
-    """`torch.cuda.memory_allocated` and its kin: bytes of live tensors on cuda:0. Nothing is cached, so reserved is the same."""
+    """`torch.cuda.memory_allocated` and its kin: bytes of live tensors. Nothing is cached, so reserved is the same."""
     device.moore_device_memory_bytes.restype = ctypes.c_int64
 
     def stats(*_: Any) -> dict[str, Any]:
@@ -176,6 +187,8 @@ def _answer_for_libraries(torch: Any) -> None:
     torch._C._has_magma = False
     if torch.version.cuda is None:
         torch.version.cuda = CUDA_VERSION
+    torch.backends.cudnn.is_acceptable = lambda tensor: False  # the original warns whenever an nn.LSTM is made
+    torch._C._set_cudnn_enabled(False)
     torch._C._get_cudnn_enabled = _remember(torch._C, "_set_cudnn_enabled", initially=True)
 
 

@@ -20,6 +20,11 @@ struct DeviceHooks final : at::CUDAHooksInterface {
   bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
   std::string showConfig() const override { return "  - Simulated CUDA device\n"; }
 
+  long versionCuDNN() const override { return 0; }
+  long versionRuntimeCuDNN() const override { return 0; }
+  long versionCuDNNFrontend() const override { return 0; }
+  long versionCUDART() const override { return 0; }
+
   int getNumGPUs() const override { return 1; }
   c10::DeviceIndex deviceCount() const override { return 1; }
   c10::DeviceIndex current_device() const override { return 0; }

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstring>
 
+#include "api.h"
+
 namespace moore_device {
 namespace {
 
@@ -101,9 +103,9 @@ OperatorScope::~OperatorScope() { --operator_depth; }
 }  // namespace moore_device
 
 // For torch.cuda.memory_allocated and max_memory_allocated.
-extern "C" __attribute__((visibility("default"))) int64_t moore_device_memory_bytes(int peak) {
+MOORE_DEVICE_API int64_t moore_device_memory_bytes(int peak) {
   return peak != 0 ? moore_device::peak_bytes : moore_device::live_bytes;
 }
-extern "C" __attribute__((visibility("default"))) void moore_device_memory_reset_peak() {
+MOORE_DEVICE_API void moore_device_memory_reset_peak() {
   moore_device::peak_bytes = moore_device::live_bytes.load();
 }

@@ -3,6 +3,8 @@
 #include <map>
 #include <mutex>
 
+#include "api.h"
+
 namespace moore_device {
 namespace {
 
@@ -20,14 +22,6 @@ std::atomic<int64_t>* log_line(const std::string& name, const std::string& overl
   std::lock_guard lock(mutex);
   return &lines()[overload.empty() ? name : name + "." + overload];
 }
-
-}  // namespace moore_device
-
-using namespace moore_device;
-
-// Called by torch_device.py.
-extern "C" {
-#define MOORE_DEVICE_API __attribute__((visibility("default")))
 
 MOORE_DEVICE_API void moore_device_log_start() {
   std::lock_guard lock(mutex);
@@ -48,4 +42,4 @@ MOORE_DEVICE_API const char* moore_device_log_read() {
   return text.c_str();
 }
 
-}  // extern "C"
+}  // namespace moore_device
