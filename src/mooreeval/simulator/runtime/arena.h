@@ -1,0 +1,34 @@
+// Device memory: every allocation ends at a guard page, and an address is not used again for a long time.
+#pragma once
+#include "settings.h"
+
+namespace moore_sim {
+
+// What the race detector remembers about four neighbouring bytes (see shadow.h).
+struct ShadowWord;
+
+// Memory that kernels may touch: one allocation, or the writable data of a candidate's module.
+struct Region {
+  Address base = 0;
+  size_t bytes = 0;
+  bool live = true;
+  bool module_data = false;        // __device__ variables; not from device_malloc
+  ShadowWord* shadow = nullptr;    // made at the first watched access
+  size_t shadow_bytes = 0;
+  Address map = 0;                 // first accessible page
+  size_t map_bytes = 0;
+  size_t first_granule = 0, granules = 0;
+  size_t live_index = 0;
+};
+
+extern Address arena_begin;
+extern size_t arena_bytes;
+inline bool in_arena(Address a) { return a - arena_begin < arena_bytes; }
+
+// The allocation, live or freed, that holds `a` or whose guard space does; nullptr where there never was one.
+Region* region_at(Address a);
+bool device_memory_is_open();
+uint64_t peak_device_bytes();
+void limit_device_memory(uint64_t bytes);
+
+}  // namespace moore_sim

@@ -1,0 +1,124 @@
+// Says what a fault hit: past which allocation, freed memory, device memory from host code, a null pointer, a stack.
+#include "signals.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <cstdio>
+
+#include "arena.h"
+#include "check.h"
+#include "findings.h"
+#include "report.h"
+
+namespace moore_sim {
+namespace {
+
+constexpr size_t SIGNAL_STACK = 64 << 10;
+
+struct Fault {
+  Address address, pc;
+  const char* verb;
+  const char* who;
+};
+
+// pc is stored as if it were a return address: readers subtract one.
+Fault fault_of(const siginfo_t* info, const void* raw_context) {
+  Fault f{address_of(info->si_addr), 0, "accesses", in_kernel() ? "the kernel" : "host code"};
+#if defined(__x86_64__)
+  const auto& registers = static_cast<const ucontext_t*>(raw_context)->uc_mcontext.gregs;
+  f.pc = static_cast<Address>(registers[REG_RIP]) + 1;
+  if (info->si_signo == SIGSEGV || info->si_signo == SIGBUS) f.verb = registers[REG_ERR] & 2 ? "writes" : "reads";
+#elif defined(__aarch64__)
+  f.pc = static_cast<const ucontext_t*>(raw_context)->uc_mcontext.pc + 1;
+#else
+  (void)raw_context;
+#endif
+  return f;
+}
+
+void tell_device_fault(const Fault& f, const Region& r) {
+  const auto offset = static_cast<ptrdiff_t>(f.address - r.base);
+  const auto bytes = static_cast<ptrdiff_t>(r.bytes);
+  const Evidence evidence{.kind = "out_of_bounds", .pc = f.pc};
+  if (!r.live) add_finding(evidence, "%s %s freed device memory (byte %td of an allocation of %zu bytes)", f.who, f.verb, offset, r.bytes);
+  else if (offset < 0) add_finding(evidence, "%s %s %td bytes before an allocation of %zu bytes", f.who, f.verb, -offset, r.bytes);
+  else if (offset >= bytes) add_finding(evidence, "%s %s %td bytes past the end of an allocation of %zu bytes", f.who, f.verb,
+                                        offset - bytes, r.bytes);
+  else add_finding({.kind = "host_access", .pc = f.pc},
+                   "%s %s device memory (byte %td of an allocation of %zu bytes) outside a launch, copy or operator", f.who, f.verb,
+                   offset, r.bytes);
+}
+
+void tell_shared_fault(const Fault& f, const SharedMemory& shared) {
+  const SharedVariable* v = shared.nearest(f.address);
+  const Evidence evidence{.kind = "shared_out_of_bounds", .pc = f.pc};
+  if (!v) add_finding(evidence, "%s %s in front of all shared variables", f.who, f.verb);
+  else add_finding(evidence, "%s %s at byte %zu of %s of %zu bytes", f.who, f.verb, static_cast<size_t>(f.address - v->base),
+                   v->site ? "a shared variable" : "the dynamic shared memory", v->bytes);
+}
+
+bool told_before(const Fault& f) { return settings.check && f.address - check::told_address < check::told_bytes; }
+
+void tell_bad_access(const Fault& f, bool protection_fault) {
+  const Worker* w = device_worker;
+  if (protection_fault)
+    add_finding({.kind = "misaligned", .pc = f.pc}, "%s accesses memory through a misaligned or impossible address", f.who);
+  else if (w && w->fiber_now && w->fiber_now->guard_holds(f.address))
+    add_finding({.kind = "stack_overflow", .pc = f.pc}, "a device thread uses more than %zu KiB of stack", STACK_BYTES >> 10);
+  else if (told_before(f)) return;
+  else if (const Region* r = region_at(f.address)) tell_device_fault(f, *r);
+  else if (w && w->shared.holds(f.address)) tell_shared_fault(f, w->shared);
+  else if (f.address < PAGE)
+    add_finding({.kind = w ? "out_of_bounds" : "trap", .pc = f.pc}, "%s %s through a null pointer (address 0x%zx)", f.who, f.verb,
+                static_cast<size_t>(f.address));
+  else
+    add_finding({.kind = w ? "out_of_bounds" : "trap", .pc = f.pc}, "%s %s address 0x%zx, which belongs to no allocation", f.who,
+                f.verb, static_cast<size_t>(f.address));
+}
+
+void on_bad_access(int, siginfo_t* info, void* context) {
+  // The processor reports a protection fault, unlike a page fault, without an address.
+  const bool protection_fault = info->si_signo == SIGSEGV && info->si_code == SI_KERNEL;
+  tell_bad_access(fault_of(info, context), protection_fault);
+  report_and_leave(EXIT_BAD_ACCESS);
+}
+
+void on_trap(int signal, siginfo_t* info, void* context) {
+  const Fault f = fault_of(info, context);
+  const char* what = signal == SIGFPE   ? "divides an integer by zero (or the least integer by -1)"
+                     : signal == SIGILL ? "ran into an illegal instruction"
+                                        : "called abort";
+  add_finding({.kind = "trap", .pc = signal == SIGABRT ? 0 : f.pc}, "%s %s", f.who, what);
+  report_and_leave(EXIT_TRAP);
+}
+
+void handle(int signal, void (*handler)(int, siginfo_t*, void*)) {
+  struct sigaction action {};
+  action.sa_sigaction = handler;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  sigemptyset(&action.sa_mask);
+  sigaction(signal, &action, nullptr);
+}
+
+}  // namespace
+
+void give_signal_stack() {
+  static __thread bool given __attribute__((tls_model("initial-exec"))) = false;
+  if (given) return;
+  void* map = mmap(nullptr, SIGNAL_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (map == MAP_FAILED) return;
+  stack_t stack{};
+  stack.ss_sp = map;
+  stack.ss_size = SIGNAL_STACK;
+  given = sigaltstack(&stack, nullptr) == 0;
+}
+
+void install_signal_handlers() {
+  for (const int signal : {SIGSEGV, SIGBUS}) handle(signal, on_bad_access);
+  for (const int signal : {SIGFPE, SIGILL, SIGABRT}) handle(signal, on_trap);
+  give_signal_stack();
+}
+
+}  // namespace moore_sim
