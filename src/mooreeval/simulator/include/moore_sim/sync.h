@@ -1,0 +1,45 @@
+// Barriers, fences, clocks, and the ways a kernel gives up.
+#pragma once
+
+#include <cassert>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+#include "moore_sim/qualifiers.h"
+
+MOORE_SIM_DEVICE void __syncthreads() { moore_sim::barrier(); }
+MOORE_SIM_DEVICE int __syncthreads_count(int predicate) {
+  return moore_sim::barrier_vote(moore_sim::Vote::COUNT, predicate);
+}
+MOORE_SIM_DEVICE int __syncthreads_and(int predicate) {
+  return moore_sim::barrier_vote(moore_sim::Vote::AND, predicate);
+}
+MOORE_SIM_DEVICE int __syncthreads_or(int predicate) { return moore_sim::barrier_vote(moore_sim::Vote::OR, predicate); }
+MOORE_SIM_DEVICE void __syncwarp(unsigned int mask = 0xffffffffu) {
+  moore_sim::warp_op(moore_sim::WarpOp::SYNC, mask, 0, {});
+}
+MOORE_SIM_DEVICE void __threadfence() { moore_sim::fence(); }
+MOORE_SIM_DEVICE void __threadfence_block() { moore_sim::fence(); }
+MOORE_SIM_DEVICE void __threadfence_system() { moore_sim::fence(); }
+
+// A monotonic counter: time is not modelled, and differences of it mean nothing beyond their sign.
+MOORE_SIM_DEVICE long long int clock64() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+MOORE_SIM_DEVICE unsigned long long __globaltimer() { return static_cast<unsigned long long>(clock64()); }
+MOORE_SIM_DEVICE void __nanosleep(unsigned int) {}
+
+MOORE_SIM_DEVICE void __trap() { moore_sim::trap("__trap()"); }
+MOORE_SIM_DEVICE void __brkpt() { moore_sim::trap("__brkpt()"); }
+MOORE_SIM_DEVICE void __builtin_assume(bool) {}
+MOORE_SIM_DEVICE void __assume(bool) {}
+
+// assert() of the C library ends in __assert_fail. This one is found first by the linker because it is hidden; in host
+// code it behaves as the original.
+extern "C" [[noreturn]] __attribute__((visibility("hidden"))) inline void __assert_fail(
+    const char* assertion, const char* file, unsigned int line, const char* function) noexcept {
+  char message[512];
+  std::snprintf(message, sizeof message, "%s:%u: %s: Assertion `%s' failed.", file, line, function, assertion);
+  if (moore_sim::in_kernel()) moore_sim::trap(message);
+  std::fprintf(stderr, "%s\n", message);
+  std::abort();
+}
