@@ -140,14 +140,19 @@ class VerifyConfig(Record):
 _NOT_IN_THE_HASH: Any = {"seed": True, "reward": True, "feedback": True, "simulator": {"threads": True}}
 
 
-def load_config(path: str | Path | None = None, settings: Iterable[str] = ()) -> VerifyConfig:
+def load_config(
+    path: str | Path | None = None, settings: Iterable[str] = (), overrides: Mapping[str, Any] | None = None
+) -> VerifyConfig:
     """The configuration of a YAML file (or the defaults) with `a.b=c` settings applied in order.
+
+    `overrides` are top-level fields that win over both, such as options of a command line; None leaves a field alone.
 
     Raises UsageError, one line that names the field, what is wrong with it, and where it came from.
     """
     data = {} if path is None else _read_yaml(Path(path))
     for setting in settings:
         _apply_setting(data, setting)
+    data.update({name: value for name, value in (overrides or {}).items() if value is not None})
     return validated(data, origin="configuration" if path is None else str(path))
 
 

@@ -94,7 +94,7 @@ def _blocks(verdict: Verdict, code: list[str], config: FeedbackConfig) -> Iterat
     for hit in verdict.rules:
         evidence = f" Evidence: {_one_line(hit.evidence, width)}" if hit.evidence else ""
         title = f"Broken rule {hit.rule}{_at(hit.place)}: {_one_line(hit.message, 2 * width)}{evidence}"
-        yield _Block(title, _excerpt(hit.place, code, config))
+        yield _Block(title, excerpt(hit.place, code, config))
     yield from _diagnostic_blocks(verdict.diagnostics, code, config)
     yield from _finding_blocks(verdict.findings, code, config)
     yield from _trial_blocks(verdict, config)
@@ -109,7 +109,7 @@ def _diagnostic_blocks(diagnostics: Iterable[Diagnostic], code: list[str], confi
     errors = [d for d in diagnostics if d.severity == "error"]
     for error in errors[: config.diagnostics]:
         title = f"error{_at(error.place)}: {_one_line(error.message, 2 * config.line_characters)}"
-        yield _Block(title, _excerpt(error.place, code, config))
+        yield _Block(title, excerpt(error.place, code, config))
     if len(errors) > config.diagnostics:
         yield _Block(f"({len(errors) - config.diagnostics} more errors; the first ones come first.)")
 
@@ -140,10 +140,10 @@ def _finding_title(finding: Finding, width: int) -> str:
 
 
 def _finding_quote(finding: Finding, code: list[str], config: FeedbackConfig) -> str:
-    here = _excerpt(finding.place, code, config)
+    here = excerpt(finding.place, code, config)
     if finding.other is None or finding.other == finding.place:
         return here
-    there = _excerpt(finding.other, code, config)
+    there = excerpt(finding.other, code, config)
     return f"{here}\n  ...\n{there}" if here and there else here or there
 
 
@@ -179,8 +179,11 @@ def _launch(launch: Launch) -> str:
     return f"{_one_line(launch.kernel, 80)} {shape} x{launch.count}"
 
 
-def _excerpt(place: Place | None, code: list[str], config: FeedbackConfig) -> str:
-    """The line at a place with a mark, the lines around it, and a caret under the column where it is known."""
+def excerpt(place: Place | None, code: list[str], config: FeedbackConfig) -> str:
+    """The line at a place with a mark, the lines around it, and a caret under the column where it is known.
+
+    `code` is the candidate's own file by lines; a place elsewhere shows its own text. Empty where nothing is known.
+    """
     if place is None or place.line is None:
         return ""
     if place.file != "candidate" or not 1 <= place.line <= len(code):

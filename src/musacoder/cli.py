@@ -1,0 +1,278 @@
+"""The command line: what a person types, and how it ends.
+
+    0    correct; every gallery verdict as expected; a backend is there
+    1    judged and not correct; a gallery verdict is not as expected
+    2    bad usage or bad task
+    3    not judged, or unsupported by the backend
+    130  interrupted
+
+What goes wrong is one line on standard error, with a traceback only under -v. Nothing heavy is imported before a
+command needs it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+import traceback
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from mooreeval.errors import MooreError, NotJudged, UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from mooreeval.candidate import Candidate, NoCandidate
+    from mooreeval.config import VerifyConfig
+    from mooreeval.task import Task
+    from mooreeval.verdict import Verdict
+
+OK, NOT_CORRECT, BAD_USAGE, NOT_JUDGED, INTERRUPTED = 0, 1, 2, 3, 130
+GALLERY = "gallery:"
+
+app = typer.Typer(
+    name="musacoder",
+    help="Judges GPU kernels written for PyTorch modules.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+ConfigFile = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="YAML file with the configuration.")]
+Settings = Annotated[list[str] | None, typer.Option("--set", metavar="A.B=C", help="Set one configuration field.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="More detail; tracebacks on errors.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print strict JSON, and nothing else, on standard output.")]
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run one command and leave the process with its exit code."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    signal.signal(signal.SIGTERM, _interrupt)  # a polite kill cleans up as Ctrl-C does
+    code = run(arguments)
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read our output has left; Python would complain once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
+
+
+def run(arguments: list[str]) -> int:
+    """The exit code of one command; every error is told here."""
+    verbose = any(a in ("-v", "--verbose") for a in arguments)
+    try:
+        code = app(args=arguments, prog_name="musacoder", standalone_mode=False)
+        code = code if isinstance(code, int) else OK
+        return _told("interrupted", INTERRUPTED) if code == INTERRUPTED else code
+    except (KeyboardInterrupt, typer.Abort):
+        return _told("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        return NOT_CORRECT
+    except MooreError as error:
+        code = BAD_USAGE if isinstance(error, UsageError) else NOT_JUDGED
+        return _told(str(error), code, error if verbose else None)
+    except Exception as error:  # noqa: BLE001 - the last line of defence: a fault of ours, told in one line
+        usage = getattr(error, "format_message", None)  # only the option parser's own errors have it
+        if callable(usage):
+            return _told(f"{usage()} (see musacoder --help)", BAD_USAGE)
+        message = f"internal error, not judged: {type(error).__name__}: {error}" + (
+            "" if verbose else " (-v shows more)"
+        )
+        return _told(message, NOT_JUDGED, error if verbose else None)
+
+
+def _told(message: str, code: int, error: BaseException | None = None) -> int:
+    if error is not None:
+        traceback.print_exception(error, file=sys.stderr)
+    print("musacoder: " + " ".join(message.split()), file=sys.stderr)
+    return code
+
+
+def _interrupt(_signal: int, _frame: Any) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from mooreeval import __version__
+
+        print(f"musacoder {__version__}")
+        raise typer.Exit(OK)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    del version  # its callback has answered
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+        raise typer.Exit(BAD_USAGE)
+
+
+@app.command()
+def verify(
+    task: Annotated[
+        str, typer.Argument(metavar="TASK", help="Python file with Model and get_inputs, or gallery:NAME.")
+    ],
+    candidate: Annotated[
+        str,
+        typer.Argument(metavar="CANDIDATE", help="File with ModelNew or a model's answer, gallery:TASK/NAME, or -."),
+    ],
+    backend: Annotated[
+        str | None, typer.Option(metavar="NAME", help="auto, cuda, musa, musa-shim or simulator.")
+    ] = None,
+    policy: Annotated[str | None, typer.Option(metavar="NAME", help="native or mixed.")] = None,
+    protocol: Annotated[str | None, typer.Option(metavar="NAME", help="ours or kernelbench.")] = None,
+    seed: Annotated[str | None, typer.Option(metavar="HEX", help="Run secret of an earlier verdict.")] = None,
+    config: ConfigFile = None,
+    settings: Settings = None,
+    json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Judge one candidate against one task."""
+    from mooreeval.config import load_config
+
+    options = {"backend": backend, "policy": policy, "protocol": protocol, "seed": seed}
+    loaded = load_config(config, settings or (), options)
+    the_task, the_candidate = _load_task(task), _load_candidate(candidate)
+    verdict = _judged(the_task, the_candidate, loaded, verbose=verbose, quiet=json)
+    if json:
+        from mooreeval.render import strict_json
+
+        print(strict_json(verdict, indent=2))
+    else:
+        _print_verdict(verdict, the_candidate, loaded, verbose=verbose)
+    raise typer.Exit(exit_code(verdict))
+
+
+@app.command()
+def demo(
+    only: Annotated[str | None, typer.Option(metavar="TASK", help="Judge the candidates of one task only.")] = None,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Candidates judged at the same time.")] = 2,
+    backend: Annotated[str | None, typer.Option(metavar="NAME", help="As for verify.")] = None,
+    config: ConfigFile = None,
+    settings: Settings = None,
+    json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Judge the bundled gallery of right and wrong candidates, and compare with what is known of them."""
+    from mooreeval.config import load_config
+    from musacoder.demo import run_demo
+
+    loaded = load_config(config, settings or (), {"backend": backend})
+    raise typer.Exit(run_demo(loaded, only=only, workers=workers, as_json=json, verbose=verbose))
+
+
+@app.command()
+def doctor(json: AsJson = False, verbose: Verbose = False) -> None:
+    """Show which backends this machine has, what is missing, and how to get it."""
+    from musacoder.doctor import run_doctor
+
+    del verbose  # accepted everywhere, so that -v never is a usage error; it acts where errors are told
+    raise typer.Exit(run_doctor(as_json=json))
+
+
+def exit_code(verdict: Verdict) -> int:
+    """What a verdict means to a shell."""
+    from mooreeval.verdict import Status
+
+    return {Status.CORRECT: OK, Status.UNSUPPORTED: NOT_JUDGED}.get(verdict.status, NOT_CORRECT)
+
+
+def _judged(
+    task: Task, candidate: Candidate | NoCandidate, config: VerifyConfig, *, verbose: bool, quiet: bool
+) -> Verdict:
+    from mooreeval.verify import LocalVerifier
+
+    with LocalVerifier(config) as verifier, _progress(verbose=verbose, quiet=quiet) as report:
+        return verifier.verify(task, candidate, report)
+
+
+@contextmanager
+def _progress(*, verbose: bool, quiet: bool) -> Generator[Any]:
+    """A callback for stage names: a spinner on a terminal, lines under -v, else silence. Always on standard error."""
+    from rich.console import Console
+
+    console = Console(stderr=True, highlight=False)
+    if console.is_terminal and not quiet:
+        with console.status("starting ...") as status:
+            yield lambda stage: status.update(f"{stage} ...")
+    elif verbose:
+        yield lambda stage: console.print(f"{stage} ...", markup=False)
+    else:
+        yield lambda _stage: None
+
+
+def _print_verdict(
+    verdict: Verdict, candidate: Candidate | NoCandidate, config: VerifyConfig, *, verbose: bool
+) -> None:
+    from rich.console import Console
+
+    from mooreeval.render import print_report
+    from mooreeval.reward import reward
+
+    console: Console = Console(highlight=False)
+    print_report(console, verdict, getattr(candidate, "code", None), verbose=verbose)
+    score = reward(verdict, config.reward)
+    console.print(f"  reward {'none' if score is None else f'{score:g}'}", style="dim", markup=False)
+
+
+def _load_task(name: str) -> Task:
+    from mooreeval.task import load_task
+
+    if not name.startswith(GALLERY):
+        return load_task(name)
+    from mooreeval import gallery
+
+    paths = {entry.task_name: entry.task_path for entry in gallery.load()}
+    wanted = name.removeprefix(GALLERY)
+    if wanted not in paths:
+        raise UsageError(f"the gallery has no task {wanted!r}; it has {', '.join(sorted(paths))}")
+    return load_task(paths[wanted])
+
+
+def _load_candidate(name: str) -> Candidate | NoCandidate:
+    from mooreeval.candidate import load_candidate
+
+    if name == "-":
+        return _candidate_from_stdin()
+    if not name.startswith(GALLERY):
+        return load_candidate(name)
+    from mooreeval import gallery
+
+    entries = {f"{e.task_name}/{e.candidate_name}": e.candidate_path for e in gallery.load()}
+    wanted = name.removeprefix(GALLERY)
+    if wanted not in entries:
+        task = wanted.partition("/")[0]
+        near = [e for e in entries if e.startswith(task + "/")]
+        listed = (
+            f"of that task it has {', '.join(near)}" if near else "write gallery:TASK/NAME, e.g. gallery:relu/plain"
+        )
+        raise UsageError(f"the gallery has no candidate {wanted!r}; {listed}")
+    return load_candidate(entries[wanted])
+
+
+def _candidate_from_stdin() -> Candidate | NoCandidate:
+    from mooreeval.candidate import MAX_ANSWER_BYTES, load_candidate
+
+    if sys.stdin is None or sys.stdin.closed:
+        raise UsageError("there is no standard input to read the candidate from")
+    data = sys.stdin.buffer.read(MAX_ANSWER_BYTES + 1)  # one more, so that what is too long is seen to be
+    with tempfile.TemporaryDirectory(prefix="musacoder-") as folder:
+        file = Path(folder) / "stdin"
+        try:
+            file.write_bytes(data)
+        except OSError as error:
+            raise NotJudged(f"cannot keep standard input in {folder}: {error.strerror}") from None
+        return load_candidate(file)

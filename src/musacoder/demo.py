@@ -1,0 +1,195 @@
+"""`musacoder demo`: judges the bundled gallery and compares each verdict with what is known of the candidate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from mooreeval import gallery
+from mooreeval.candidate import load_candidate
+from mooreeval.config import VerifyConfig
+from mooreeval.errors import UsageError
+from mooreeval.gallery import Expected, GalleryEntry
+from mooreeval.render import STYLES, found_line, strict_json
+from mooreeval.task import load_task
+from mooreeval.verdict import Status, Verdict
+
+
+@dataclass(frozen=True)
+class Row:
+    """One gallery entry and what became of it; `surprise` is empty where all is as expected."""
+
+    entry: GalleryEntry
+    verdict: Verdict | None
+    surprise: str
+
+    def as_json(self) -> dict[str, Any]:
+        """What `--json` prints of it."""
+        return {
+            "task": self.entry.task_name,
+            "candidate": self.entry.candidate_name,
+            "description": self.entry.description,
+            "expected": self.entry.expected.status.value,
+            "as_expected": not self.surprise,
+            "surprise": self.surprise or None,
+            "verdict": None if self.verdict is None else self.verdict.model_dump(mode="json"),
+        }
+
+
+def run_demo(config: VerifyConfig, *, only: str | None, workers: int, as_json: bool, verbose: bool) -> int:
+    """Judge and print; 0 where every verdict is as expected, 1 where one is not, 3 where one could not be judged."""
+    entries = _entries(only)
+    start = time.monotonic()
+    rows: dict[int, Row] = {}
+    try:
+        _judge(entries, config, workers, rows, as_json=as_json, verbose=verbose)
+    finally:
+        # An interrupted demo still shows what it has found.
+        ordered = [rows[i] for i in sorted(rows)]
+        if as_json:
+            print(strict_json(_summary(ordered, len(entries), time.monotonic() - start), indent=2))
+        else:
+            _print_table(ordered, len(entries), time.monotonic() - start)
+    if any(row.verdict is None for row in rows.values()):
+        return 3
+    return 0 if not any(row.surprise for row in rows.values()) else 1
+
+
+def surprise(verdict: Verdict, expected: Expected) -> str:
+    """In what a verdict differs from the expectation, in a few words; empty where it does not."""
+    if verdict.status is not expected.status:
+        return f"expected {expected.status.value}"
+    kinds = {finding.kind for finding in verdict.findings}
+    if expected.kinds and not kinds & set(expected.kinds):
+        return f"expected finding {' or '.join(expected.kinds)}"
+    if expected.lines and not _lines(verdict, expected) & set(expected.lines):
+        return f"expected line {' or '.join(map(str, expected.lines))}"
+    if expected.mismatch and expected.mismatch not in {t.mismatch.kind for t in verdict.trials if t.mismatch}:
+        return f"expected mismatch of {expected.mismatch}"
+    if expected.rule and expected.rule not in {hit.rule for hit in verdict.rules}:
+        return f"expected rule {expected.rule}"
+    if expected.feature and expected.feature != verdict.unsupported_feature:
+        return f"expected feature {expected.feature}"
+    return ""
+
+
+def _lines(verdict: Verdict, expected: Expected) -> set[int]:
+    """Lines of the candidate's own file that the verdict names, those of expected findings where these are known."""
+    findings = [f for f in verdict.findings if not expected.kinds or f.kind in expected.kinds]
+    places = [p for f in findings for p in (f.place, f.other)]
+    places += [d.place for d in verdict.diagnostics if d.severity == "error"] + [h.place for h in verdict.rules]
+    return {p.line for p in places if p is not None and p.line is not None and p.file == "candidate"}
+
+
+def _entries(only: str | None) -> list[GalleryEntry]:
+    entries = gallery.load()
+    chosen = [e for e in entries if only in (None, e.task_name)]
+    if not chosen:
+        raise UsageError(
+            f"the gallery has no task {only!r}; it has {', '.join(sorted({e.task_name for e in entries}))}"
+        )
+    return chosen
+
+
+def _judge(
+    entries: Sequence[GalleryEntry],
+    config: VerifyConfig,
+    workers: int,
+    rows: dict[int, Row],
+    *,
+    as_json: bool,
+    verbose: bool,
+) -> None:
+    from mooreeval.verify import LocalVerifier, Outcome
+
+    pairs = [(load_task(e.task_path), load_candidate(e.candidate_path)) for e in entries]
+    with LocalVerifier(config) as verifier, _progress(len(entries), quiet=as_json, verbose=verbose) as advance:
+
+        def note(outcome: Outcome) -> None:
+            entry, verdict = entries[outcome.index], outcome.verdict
+            told = surprise(verdict, entry.expected) if verdict else f"not judged: {outcome.error}"
+            rows[outcome.index] = row = Row(entry, verdict, told)
+            advance(row)
+
+        verifier.verify_many(pairs, workers=workers, on_outcome=note)
+
+
+@contextmanager
+def _progress(total: int, *, quiet: bool, verbose: bool) -> Generator[Any]:
+    """A callback for rows: a live line on a terminal, one line for each verdict where output goes elsewhere."""
+    console = Console(stderr=True, highlight=False)
+    if quiet and not verbose:
+        yield lambda _row: None
+    elif console.is_terminal:
+        columns = (
+            TextColumn("judging"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[last]}"),
+        )
+        with Progress(*columns, console=console, transient=True) as progress:
+            bar = progress.add_task("", total=total, last="the first verdict needs the simulator built: about a minute")
+            yield lambda row: progress.update(bar, advance=1, last=Text(_short(row)).plain)
+    else:
+        done = iter(range(1, total + 1))
+        yield lambda row: console.print(f"{next(done):>3}/{total} {_short(row)}", markup=False, soft_wrap=True)
+
+
+def _short(row: Row) -> str:
+    status = "not judged" if row.verdict is None else row.verdict.status.value
+    return f"{row.entry.task_name}/{row.entry.candidate_name}: {status}" + (
+        f" ({row.surprise})" if row.surprise else ""
+    )
+
+
+def _summary(rows: list[Row], total: int, seconds: float) -> dict[str, Any]:
+    return {
+        "total": total,
+        "judged": sum(row.verdict is not None for row in rows),
+        "as_expected": sum(not row.surprise for row in rows),
+        "wall_seconds": round(seconds, 2),
+        "entries": [row.as_json() for row in rows],
+    }
+
+
+def _print_table(rows: list[Row], total: int, seconds: float) -> None:
+    console = Console(highlight=False)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for name in ("task", "candidate", "what it is", "verdict", "found", "as expected"):
+        table.add_column(name, overflow="fold", min_width=len(name) if name != "what it is" else 16)
+    for row in rows:
+        table.add_row(*_cells(row))
+    console.print(table)
+    good = sum(not row.surprise for row in rows)
+    summary = f"{good} of {total} verdicts as expected, in {seconds:.0f} s"
+    console.print(f"\n{summary}", style="bold green" if good == total else "bold red")
+
+
+def _cells(row: Row) -> list[Text]:
+    name = row.entry.task_name, row.entry.candidate_name, row.entry.description
+    if row.verdict is None:
+        return [*map(Text, name), Text("not judged", "bold yellow"), Text(""), Text(row.surprise, "bold red")]
+    status = row.verdict.status
+    found = "" if status is Status.CORRECT else _found(row.verdict)
+    told = Text(row.surprise, "bold red") if row.surprise else Text("yes", "green")
+    return [*map(Text, name), Text(status.value.replace("_", " "), STYLES[status]), Text(found), told]
+
+
+def _found(verdict: Verdict) -> str:
+    """What was found and where, in two or three words."""
+    errors = [f for f in verdict.findings if f.severity == "error"]
+    what = errors[0].kind.value.replace("_", " ") if errors else ""
+    mismatch = next((t.mismatch for t in verdict.trials if t.mismatch), None)
+    if not what and mismatch:
+        what = mismatch.patterns[0].replace("_", " ") if mismatch.patterns else mismatch.kind.replace("_", " ")
+    what = what or verdict.unsupported_feature or ""
+    return ", ".join(filter(None, (what, found_line(verdict))))

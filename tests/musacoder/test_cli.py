@@ -1,0 +1,230 @@
+"""The command line as a shell sees it: exit codes, one clear line for every error, strict JSON, nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.cli import SCRIPTED, TASK, candidate, environment, musacoder
+
+from mooreeval.verdict import Status, Verdict
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """A folder with a task and nothing else; it must still hold nothing else afterwards, whatever the command did."""
+    (tmp_path / "task.py").write_text(TASK)
+    return tmp_path
+
+
+def verify(work: Path, first_line: str, *options: object) -> subprocess.CompletedProcess[str]:
+    (work / "candidate.py").write_text(candidate(first_line))
+    done = musacoder("verify", "task.py", "candidate.py", *options, cwd=work)
+    assert sorted(p.name for p in work.iterdir() if not p.name.endswith(".yaml")) == ["candidate.py", "task.py"]
+    return done
+
+
+def only_line(done: subprocess.CompletedProcess[str]) -> str:
+    """The one line of an error; the judge's own `closed` aside."""
+    lines = [line for line in done.stderr.splitlines() if line != "closed"]
+    assert len(lines) == 1, done.stderr
+    assert done.stdout == ""
+    assert lines[0].startswith("musacoder: ")
+    return lines[0]
+
+
+@pytest.mark.parametrize("status", Status)
+def test_the_exit_code_tells_the_verdict(work, status):
+    expected = {Status.CORRECT: 0, Status.UNSUPPORTED: 3}.get(status, 1)
+    done = verify(work, f"verdict: {status.value}")
+    assert done.returncode == expected, done.stderr
+    assert status.value.replace("_", " ").upper() in done.stdout
+
+
+def test_the_readable_report_has_no_colour_when_piped_and_no_traceback(work):
+    done = verify(work, "verdict: incorrect")
+    assert "\x1b" not in done.stdout
+    assert "output" in done.stdout
+    assert "the last 24 of 1000" in done.stdout
+    assert not any(line != "closed" for line in done.stderr.splitlines())
+
+
+def test_json_is_strict_and_alone_on_standard_output(work):
+    done = verify(work, "verdict: incorrect", "--json", "-v")
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is no JSON")
+
+    data = json.loads(done.stdout, parse_constant=refuse)
+    assert data["status"] == "incorrect"
+    got = data["trials"][1]["mismatch"]["examples"][0][1]
+    assert got == "NaN"
+    assert Verdict.model_validate(data).status is Status.INCORRECT
+
+
+@pytest.mark.parametrize(
+    ("first_line", "code", "words"),
+    [
+        ("raise: NotJudged no space left on the device", 3, "no space left"),
+        ("raise: TaskError the task defines no Model", 2, "no Model"),
+        ("raise: UsageError backend cuda is not available here", 2, "cuda"),
+        ("raise: RuntimeError the sky fell", 3, "internal error, not judged: RuntimeError: the sky fell"),
+    ],
+)
+def test_an_error_is_one_line_and_a_traceback_only_under_v(work, first_line, code, words):
+    done = verify(work, first_line)
+    assert done.returncode == code
+    assert words in only_line(done)
+    assert "closed" in done.stderr
+    loud = verify(work, first_line, "-v")
+    assert loud.returncode == code
+    assert "Traceback" in loud.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "Usage"),
+        (("frobnicate",), "frobnicate"),
+        (("verify",), "TASK"),
+        (("verify", "task.py"), "CANDIDATE"),
+        (("verify", "task.py", "x", "--bakend", "cuda"), "--bakend"),
+        (("verify", "absent.py", "task.py"), "absent.py"),
+        (("verify", "task.py", "absent.py"), "absent.py"),
+        (("verify", "task.py", "."), "."),
+        (("verify", "gallery:absent", "task.py"), "relu"),
+        (("verify", "task.py", "gallery:relu/absent"), "relu/plain"),
+        (("verify", "task.py", "gallery:absent"), "gallery:TASK/NAME"),
+        (("verify", "task.py", "task.py", "--backend", "abacus"), "simulator"),
+        (("verify", "task.py", "task.py", "--policy", "any"), "native"),
+        (("verify", "task.py", "task.py", "--protocol", "theirs"), "kernelbench"),
+        (("verify", "task.py", "task.py", "--seed", "secret"), "hexadecimal"),
+        (("verify", "task.py", "task.py", "--set", "trials=none"), "trials"),
+        (("verify", "task.py", "task.py", "--set", "tries=3"), "trials"),
+        (("verify", "task.py", "task.py", "--config", "absent.yaml"), "absent.yaml"),
+        (("demo", "--only", "absent"), "relu"),
+        (("demo", "--workers", "0"), "workers"),
+    ],
+)
+def test_bad_usage_exits_2_with_what_to_do(work, arguments, words):
+    done = musacoder(*arguments, cwd=work)
+    assert done.returncode == 2, done.stderr
+    if arguments:
+        assert words in only_line(done)
+    else:
+        assert words in done.stdout
+
+
+def test_a_bad_task_exits_2(work):
+    (work / "task.py").write_text("def broken(:\n")
+    (work / "candidate.py").write_text(candidate("verdict: correct"))
+    done = musacoder("verify", "task.py", "candidate.py", cwd=work)
+    assert done.returncode == 2
+    assert "not valid Python" in only_line(done)
+
+
+def test_a_candidate_may_come_from_standard_input(work):
+    done = musacoder("verify", "task.py", "-", cwd=work, stdin=candidate("verdict: illegal").encode())
+    assert done.returncode == 1
+    assert "ILLEGAL" in done.stdout
+
+
+@pytest.mark.parametrize("junk", [b"", b"\x00\xff\xfe" * 50, b"x = 1\n", b"# " + b"a" * 10_000_000])
+def test_a_bad_candidate_is_a_verdict_and_never_bad_usage(work, junk):
+    done = musacoder("verify", "task.py", "-", cwd=work, stdin=junk)
+    assert done.returncode == 1, done.stderr
+    assert "NO CANDIDATE" in done.stdout
+
+
+def test_configuration_comes_from_file_settings_and_options_in_this_order(work):
+    (work / "c.yaml").write_text("seed: '01'\nbackend: cuda\n")
+    plain = verify(work, "verdict: correct", "--json", "--config", "c.yaml")
+    set_ = verify(work, "verdict: correct", "--json", "--config", "c.yaml", "--set", "seed=02", "--set", "backend=musa")
+    option = verify(work, "verdict: correct", "--json", "--set", "seed=02", "--seed", "03", "--backend", "simulator")
+    seen = [(v["seed"], v["backend"]) for v in (json.loads(d.stdout) for d in (plain, set_, option))]
+    assert seen == [("01", "cuda"), ("02", "musa"), ("03", "simulator")]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_closes_the_judge_and_exits_130(work, number):
+    (work / "candidate.py").write_text(candidate("hang"))
+    process = subprocess.Popen(
+        [sys.executable, str(SCRIPTED), "verify", "task.py", "candidate.py", "-v"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=work,
+        env=environment(),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert process.stderr is not None
+    seen = ""
+    while "hanging" not in seen:
+        line = process.stderr.readline()
+        assert line, seen
+        seen += line
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert (out, err.splitlines()) == ("", ["closed", "musacoder: interrupted"])
+
+
+def test_a_reader_that_leaves_early_causes_no_traceback(work):
+    (work / "candidate.py").write_text(candidate("verdict: incorrect"))
+    command = f"{sys.executable} {SCRIPTED} verify task.py candidate.py --json | true"
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=work, env=environment(), capture_output=True, text=True, timeout=60, check=False
+    )
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr
+
+
+def test_a_narrow_terminal_shows_everything_within_its_width(work):
+    (work / "candidate.py").write_text(candidate("verdict: incorrect"))
+    done = musacoder("verify", "task.py", "candidate.py", cwd=work, COLUMNS="40")
+    assert max(map(len, done.stdout.splitlines())) <= 40
+    assert "1000" in done.stdout
+
+
+def test_help_and_version_need_no_torch(work):
+    for arguments in (("--help",), ("verify", "--help"), ("--version",)):
+        code = (
+            "import sys; sys.modules['torch'] = None\n"
+            f"from musacoder.cli import run\nsys.exit(run({list(arguments)!r}))"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout
+
+
+def test_doctor_names_every_backend_and_prints_strict_json(work):
+    done = musacoder("doctor", "--json", cwd=work)
+    data = json.loads(done.stdout)
+    assert {b["name"] for b in data["backends"]} == {"cuda", "musa", "musa-shim", "simulator"}
+    assert done.returncode == (0 if data["auto"] else 3)
+    assert all(c["ok"] or c["how_to_get"] for c in data["checks"])
+    assert {"g++", "torch", "nvcc", "gpu", "bwrap", "user namespaces", "cache", "memory"} <= {
+        c["name"] for c in data["checks"]
+    }
+    assert re.search(r"simulator +(yes|no)", musacoder("doctor", cwd=work).stdout)
+
+
+def test_doctor_tells_how_to_get_a_compiler_that_is_missing(work):
+    done = musacoder("doctor", cwd=work, PATH=str(work), COLUMNS="200")
+    assert "apt-get install g++" in done.stdout
+    assert done.returncode == 3
+
+
+def test_doctor_tells_of_a_cache_that_cannot_be_written(work):
+    (work / "file").write_text("")
+    done = musacoder("doctor", "--json", cwd=work, MOOREEVAL_CACHE=str(work / "file" / "cache"))
+    cache = next(c for c in json.loads(done.stdout)["checks"] if c["name"] == "cache")
+    assert not cache["ok"]
+    assert "MOOREEVAL_CACHE" in cache["how_to_get"]
