@@ -10,6 +10,7 @@
 namespace moore_sim {
 
 __thread Coordinates current __attribute__((tls_model("initial-exec"))) = {};
+MOORE_SIM_NAME_COORDINATES
 __thread Worker* device_worker __attribute__((tls_model("initial-exec"), visibility("hidden"))) = nullptr;
 __thread bool watching __attribute__((tls_model("initial-exec"), visibility("hidden"))) = false;
 
