@@ -20,7 +20,11 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _NUMBER = r"(?<![\w.])(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]{0,3}(?![\w.])"
 _CHAIN = re.compile(rf"{_NUMBER}(?:\s*(?:\*|<<)\s*{_NUMBER})*")
 _PART = re.compile(rf"(\*|<<)?\s*({_NUMBER})")
-_BLOCK_WORDS = re.compile(r"thread|block|tile|warp|lane|grid|<<<|dim3|launch_bounds|shared|smem|unroll|tpb", re.IGNORECASE)
+# Index arithmetic (`blockIdx.x * 4096`) tells of dimensions; hence not `blockIdx` and its like.
+_BLOCK_WORDS = re.compile(
+    r"threads|thread(?!Idx)|block(?!Idx|Dim)|tile|warp|lane|grid(?!Dim)|<<<|dim3|launch_bounds|shared|smem|unroll|tpb",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,90 @@
+"""Sizes that a CPU can run: a task with some of its integers made smaller.
+
+    code -> sites -> sizes (equal integers move together) -> stages of floors: probe, plan, run -> code
+            reduce_sites    reduce_search                    reduce_ladder, reduce_plan, fake_run
+
+Sizes that the candidate carries as literals (reduce_literals) are kept as long as the ceilings allow, because an honest
+kernel may be written for them. Deterministic; executes task code, so for the reference child only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mooreeval.execute.fake_run import Cost, fake_run
+from mooreeval.execute.reduce_literals import candidate_literals
+from mooreeval.execute.reduce_plan import within
+from mooreeval.execute.reduce_search import Search
+from mooreeval.execute.reduce_sites import with_values
+from mooreeval.verdict import Reduction
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much one forward pass of the task may cost (see `fake_run.Cost`)."""
+
+    elements: int = 4_000_000  # the aim
+    flops: int = 20_000_000  # the aim
+    ceiling_elements: int = 64_000_000  # where sizes that the candidate carries as literals are given up
+    ceiling_flops: int = 2_000_000_000
+    ceiling_bytes: int = 1536 << 20  # inputs, weights and all intermediate results
+
+    def aim(self, factor: int = 1) -> Cost:
+        """The cost to reach."""
+        return Cost(self.elements * factor, self.flops * factor, self.ceiling_bytes)
+
+    def ceiling(self) -> Cost:
+        """The cost not to pass."""
+        return Cost(self.ceiling_elements, self.ceiling_flops, self.ceiling_bytes)
+
+
+@dataclass(frozen=True)
+class ReducedTask:
+    """The task as it is run."""
+
+    code: str  # the same lines as the original's
+    reductions: list[Reduction]
+    kept_literals: list[str]  # "dim=4096": kept at their size, because the candidate carries them
+    forced: list[str]  # the same, reduced nonetheless: a failure may be the reduction's fault
+    cost_before: Cost
+    cost_after: Cost
+    within_budget: bool  # whether the cost is below the aim; it may still be below the ceiling
+    within_ceiling: bool
+    assumptions: tuple[str, ...] = ()  # of the last fake run
+
+    @property
+    def shape_specialised_risk(self) -> bool:
+        """Whether a size that the candidate may have been written for was changed."""
+        return bool(self.forced)
+
+
+def reduce_task(code: str, candidate_text: str, budget: Budget | None = None) -> ReducedTask:
+    """The task with sizes that fit the budget as far as possible.
+
+    Args:
+        code: the task's source.
+        candidate_text: the candidate's source, whatever it is; its integers are kept where possible.
+        budget: what one forward pass may cost.
+
+    Raises:
+        TaskError: the task does not run at its own sizes.
+    """
+    budget = budget or Budget()
+    before = fake_run(code)
+    search = Search(code, candidate_literals(candidate_text), before)
+    if not within(before.cost, budget.aim()):
+        search.reach(budget.aim, budget.ceiling())
+    sites = [(site, search.values[size]) for size in search.sizes for site in size.sites]
+    changed = sorted((pair for pair in sites if pair[0].value != pair[1]), key=lambda pair: pair[0].line)
+    after = search.now.cost
+    return ReducedTask(
+        code=with_values(code, dict(changed)),
+        reductions=[Reduction(name=s.name, original=s.value, used=used, line=s.line) for s, used in changed],
+        kept_literals=[str(size) for size in search.sizes if size in search.kept],
+        forced=[str(size) for size in search.given_up if search.values[size] != size.original],
+        cost_before=before.cost,
+        cost_after=after,
+        within_budget=within(after, budget.aim()),
+        within_ceiling=within(after, budget.ceiling()),
+        assumptions=search.now.assumptions,
+    )

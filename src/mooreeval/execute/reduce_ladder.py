@@ -1,0 +1,40 @@
+"""The smaller values that a size may take, best kept like the original.
+
+    5000 -> 3976, 2952, 1928, 904, 392, 136, 72, ...        residue modulo 1024 while it can be kept, then modulo less
+    4096 -> 3072, 2048, 1024, 768, 512, 384, 256, ...
+    224  -> 96, 32, 16, ...
+
+A kernel that is wrong in a tail, or needs a multiple of its block, then behaves as it does at the original size.
+"""
+
+from __future__ import annotations
+
+MODULUS = 1024
+SMALLEST = 2  # a dimension of 1 broadcasts, and one of 0 computes nothing
+
+
+def ladder(original: int, floor: int = SMALLEST) -> list[int]:
+    """Values below `original` and not below `floor`, in descending order."""
+    values = set(_same_residue(original)) | {value for value in _smaller_residues(original) if value <= MODULUS}
+    return sorted((value for value in values if max(floor, SMALLEST) <= value < original), reverse=True)
+
+
+def _same_residue(original: int) -> list[int]:
+    """Residue modulo 1024 kept: a geometric choice of them, for a size may be a billion."""
+    residue, times = original % MODULUS, original // MODULUS
+    values = [residue] if residue >= MODULUS // 8 else []
+    while times > 1:
+        times = max(1, min(times - 1, times * 3 // 4))
+        values.append(residue + MODULUS * times)
+    return values
+
+
+def _smaller_residues(original: int) -> list[int]:
+    values = []
+    modulus = MODULUS
+    while modulus >= 2:
+        residue = original % modulus
+        # 2 and 3 times a modulus beside 1: two different sizes must find different values.
+        values += [residue + modulus * times for times in range(3) if 2 * (residue + modulus * times) >= modulus]
+        modulus //= 2
+    return values
