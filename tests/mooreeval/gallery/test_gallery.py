@@ -44,7 +44,8 @@ def test_task_and_candidate_have_what_their_status_needs(entry: GalleryEntry) ->
 @pytest.mark.parametrize("entry", ENTRIES, ids=_id)
 def test_expectation_is_consistent(entry: GalleryEntry) -> None:
     expected = entry.expected
-    assert entry.description.endswith(".") and "\n" not in entry.description
+    assert entry.description.endswith(".")
+    assert "\n" not in entry.description
     assert (expected.mismatch is not None) == (expected.status is Status.INCORRECT)
     assert (expected.rule is not None) == (expected.status is Status.ILLEGAL)
     assert (expected.feature is not None) == (expected.status is Status.UNSUPPORTED)
@@ -52,13 +53,15 @@ def test_expectation_is_consistent(entry: GalleryEntry) -> None:
     lines = entry.candidate_path.read_text(encoding="utf-8").splitlines()
     for number in expected.lines:
         code = lines[number - 1].strip()
-        assert code and not code.startswith(("//", "#"))
+        assert code
+        assert not code.startswith(("//", "#"))
 
 
 def test_memory_faults_and_races_name_their_lines() -> None:
     for kind in (FindingKind.OUT_OF_BOUNDS, FindingKind.SHARED_OUT_OF_BOUNDS, FindingKind.RACE):
         found = [entry for entry in ENTRIES if kind in entry.expected.kinds]
-        assert found and all(entry.expected.lines for entry in found)
+        assert found
+        assert all(entry.expected.lines for entry in found)
 
 
 def _defined(path) -> set[str]:

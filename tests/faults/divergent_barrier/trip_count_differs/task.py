@@ -1,0 +1,15 @@
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return x.cumsum(dim=1)[:, -1] * x[:, 0]
+
+
+def get_inputs():
+    return [torch.randn(5, 200)]
+
+
+def get_init_inputs():
+    return []
