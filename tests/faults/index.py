@@ -1,9 +1,9 @@
 """Reads the planted faults.
 
-    tests/faults/KIND/NAME/task.py         the task, in the KernelBench format
-    tests/faults/KIND/NAME/faulty.py       a candidate with one fault
-    tests/faults/KIND/NAME/fixed.py        its twin: the same file without the fault
-    tests/faults/KIND/NAME/expected.json   what must be concluded about `faulty.py`; `fixed.py` must be correct
+tests/faults/KIND/NAME/task.py         the task, in the KernelBench format
+tests/faults/KIND/NAME/faulty.py       a candidate with one fault
+tests/faults/KIND/NAME/fixed.py        its twin: the same file without the fault
+tests/faults/KIND/NAME/expected.json   what must be concluded about `faulty.py`; `fixed.py` must be correct
 """
 
 from __future__ import annotations
