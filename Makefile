@@ -1,0 +1,86 @@
+# `make demo` and `make test` need Python 3.11 or newer, make and g++, and nothing else: each makes a .venv, installs pinned
+# versions into it and runs. A second run installs nothing.
+#
+#   TORCH_INDEX   package index that PyTorch is taken from; empty: pip's own. https://download.pytorch.org/whl/cpu has
+#                 CPU-only builds, 200 MB in place of several GB, and they are all that the simulator needs.
+#   PYTHON        the interpreter that makes the .venv
+#   VENV          the folder of that environment
+#   WORKERS       tests that run at the same time
+
+PYTHON ?= python3
+TORCH_INDEX ?=
+VENV ?= .venv
+WORKERS ?= 2
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input install --quiet -c requirements/pins.txt
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+INPUTS := pyproject.toml requirements/pins.txt
+
+# With several workers on few cores, threads of torch in each would only wait for one another.
+export OMP_NUM_THREADS ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo doctor test test-all check format clean needs-gxx
+
+help: ## show the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+demo: $(VENV)/.installed | needs-gxx ## judge a gallery of right and wrong CUDA candidates
+	$(BIN)/musacoder demo
+
+doctor: $(VENV)/.installed ## show what this machine can judge with
+	$(BIN)/musacoder doctor
+
+test: $(VENV)/.installed-dev | needs-gxx ## the quick tests, at most 12 minutes on two cores
+	$(PYTEST) -m "not slow and not gpu"
+
+test-all: $(VENV)/.installed-dev | needs-gxx ## every test that needs no GPU, at most 60 minutes on two cores
+	$(PYTEST) -m "not gpu"
+
+check: $(VENV)/.installed-dev ## format, lint, types, import contracts, and the proofs in scripts/
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/ty check
+	$(BIN)/lint-imports
+	$(BIN)/python scripts/nouns_without_torch.py
+	$(BIN)/python scripts/torch_cuda_stays_in_device.py
+
+format: $(VENV)/.installed-dev ## format the Python code and apply safe fixes
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean: ## remove what make made
+	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .ruff_cache .import_linter_cache
+
+# The stamps are written last: an interrupted installation is taken up again by the next make.
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "make: Python 3.11 or newer is needed; name it with make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' || \
+		{ echo "make: this Python has no venv; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.torch: requirements/pins.txt | $(VENV)/.created
+	@echo "installing PyTorch into $(VENV); this takes a while the first time"
+ifneq ($(strip $(TORCH_INDEX)),)
+	$(PIP) --index-url $(TORCH_INDEX) torch
+else
+	$(PIP) torch
+endif
+	@touch $@
+
+$(VENV)/.installed: $(INPUTS) | $(VENV)/.torch
+	@echo "installing musacoder into $(VENV)"
+	$(PIP) -e .
+	@touch $@
+
+$(VENV)/.installed-dev: $(INPUTS) $(VENV)/.installed
+	@echo "installing the development tools into $(VENV)"
+	$(PIP) -e '.[dev,data]'
+	@touch $@
+
+needs-gxx:
+	@command -v g++ >/dev/null || { echo "make: g++ is needed, e.g. apt-get install g++ or dnf install gcc-c++" >&2; exit 1; }
+	@command -v addr2line >/dev/null || { echo "make: addr2line is needed, e.g. apt-get install binutils" >&2; exit 1; }
