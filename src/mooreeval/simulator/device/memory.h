@@ -1,6 +1,7 @@
 // Where the tensors of the simulated device live: every allocation is one of the run time's arena allocations.
 #pragma once
 #include <c10/core/Allocator.h>
+#include <c10/util/SmallVector.h>
 #include <moore_sim/runtime.h>
 
 namespace moore_device {
@@ -16,11 +17,12 @@ c10::Allocator* arena_cpu_allocator();
 // True when `data` is an allocation that one of these two made.
 bool lives_in_arena(const c10::DataPtr& data);
 
-// Makes the two allocators known to PyTorch. From then on CPU memory that is asked for inside an OperatorScope, in the
-// scope's own thread, comes from the arena; all other CPU memory comes from where it came before.
+// Makes the two allocators known to PyTorch. From then on large CPU memory that is asked for inside an OperatorScope, in
+// the scope's own thread, comes from the arena; all other CPU memory comes from where it came before.
 void install_allocators();
 
-// Lives as long as one operator runs for the device: opens device memory and routes allocations to the arena.
+// Lives as long as one operator runs for the device. What is allocated on the device meanwhile is accessible until the
+// end of the scope, and so is what `open` names.
 class OperatorScope {
  public:
   OperatorScope();
@@ -28,8 +30,11 @@ class OperatorScope {
   OperatorScope(const OperatorScope&) = delete;
   OperatorScope& operator=(const OperatorScope&) = delete;
 
+  void open(void* allocation);  // its first byte; nullptr is none
+
  private:
-  moore_sim::DeviceMemoryOpen open_;
+  OperatorScope* outer_;
+  c10::SmallVector<void*, 8> opened_;
 };
 
 }  // namespace moore_device
