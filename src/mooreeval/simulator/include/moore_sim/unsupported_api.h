@@ -7,6 +7,7 @@
   template <class... A> MOORE_SIM_UNAVAILABLE(feature) cudaError_t name(A&&...);
 #define MOORE_SIM_UNSUPPORTED_HANDLE(feature, name) \
   typedef struct moore_sim_no_##name* name MOORE_SIM_UNAVAILABLE(feature);
+#define MOORE_SIM_UNSUPPORTED_CONSTANT(feature, name) MOORE_SIM_UNAVAILABLE(feature) static constexpr int name = 0;
 
 MOORE_SIM_UNSUPPORTED_FUNCTION("cooperative launch", cudaLaunchCooperativeKernel)
 MOORE_SIM_UNSUPPORTED_FUNCTION("3D copies", cudaMemcpy3D)

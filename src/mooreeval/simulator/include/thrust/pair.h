@@ -1,0 +1,3 @@
+#pragma once
+
+#include "moore_sim/thrust.h"
