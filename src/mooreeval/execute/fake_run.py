@@ -11,6 +11,8 @@ if the task is small enough; else only the inputs and the weights are known.
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -71,13 +73,14 @@ def fake_run(code: str, *, name: str = "task") -> FakeRun:
     Raises:
         TaskError: the task fails.
     """
-    try:
-        return _run(code, name, _Fake())
-    except TaskError as error:
-        reason = _unfakeable_reason(error)
-        if reason is None:
-            raise
-    return _real_run(code, name, reason)
+    with _quiet():
+        try:
+            return _run(code, name, _Fake())
+        except TaskError as error:
+            reason = _unfakeable_reason(error)
+            if reason is None:
+                raise
+        return _real_run(code, name, reason)
 
 
 def tensors_in(value: Any) -> Iterator[torch.Tensor]:
@@ -92,6 +95,17 @@ def tensors_in(value: Any) -> Iterator[torch.Tensor]:
             yield from tensors_in(item)
 
 
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without torch's log of failed fake operators: here they are ordinary answers."""
+    logger = logging.getLogger("torch._subclasses.fake_tensor")
+    was, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = was
+
+
 class _Fake(FakeTensorMode):
     """A fake mode that survives `copy.deepcopy` of a module: a copied tensor must stay in the same mode."""
 
@@ -104,7 +118,7 @@ class _Fake(FakeTensorMode):
 
 def _run(code: str, name: str, fake: _Fake | None, *, forward: bool = True) -> FakeRun:
     counter = _Counter(guess=fake is not None)
-    with torch.no_grad(), _Entered(fake):
+    with torch.no_grad(), fake or contextlib.nullcontext():
         with _Guesses(counter):
             task = load_task_module(code, name=name)
             inputs = task.make_inputs(0)
@@ -123,21 +137,6 @@ def _state(model: Any) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]
     if not isinstance(model, torch.nn.Module):
         return {}, {}
     return dict(model.named_parameters()), dict(model.named_buffers())
-
-
-class _Entered:
-    """The mode, or nothing."""
-
-    def __init__(self, mode: Any) -> None:
-        self.mode = mode
-
-    def __enter__(self) -> None:
-        if self.mode is not None:
-            self.mode.__enter__()
-
-    def __exit__(self, *error: object) -> None:
-        if self.mode is not None:
-            self.mode.__exit__(*error)
 
 
 def _unfakeable_reason(error: BaseException) -> str | None:

@@ -1,8 +1,8 @@
 """The smaller values that a size may take, best kept like the original.
 
-    5000 -> 3976, 2952, 1928, 904, 392, 136, 72, ...        residue modulo 1024 while it can be kept, then modulo less
-    4096 -> 3072, 2048, 1024, 768, 512, 384, 256, ...
-    224  -> 96, 32, 16, ...
+    5000 -> 3976, 2952, 1928, 904, 648, 520, 392, 264, ...  residue modulo 1024 while it can be kept, then modulo less
+    4096 -> 3072, 2048, 1024, 768, 640, 512, 384, 320, ...
+    224  -> 192, 160, 128, 96, 80, 64, ...
 
 A kernel that is wrong in a tail, or needs a multiple of its block, then behaves as it does at the original size.
 """
@@ -34,7 +34,7 @@ def _smaller_residues(original: int) -> list[int]:
     modulus = MODULUS
     while modulus >= 2:
         residue = original % modulus
-        # 2 and 3 times a modulus beside 1: two different sizes must find different values.
-        values += [residue + modulus * times for times in range(3) if 2 * (residue + modulus * times) >= modulus]
+        # More than one multiple of each modulus: sizes that are different must find different values.
+        values += [residue + modulus * times for times in range(6) if 2 * (residue + modulus * times) >= modulus]
         modulus //= 2
     return values

@@ -12,6 +12,7 @@ from mooreeval.execute.fake_run import Cost
 Key = TypeVar("Key")
 
 _PARTS = ("elements", "flops", "bytes")
+_STEP = 0.6  # a step goes to at most this part of the value
 _NO_EFFECT = 0.02  # an exponent below this
 
 
@@ -55,7 +56,7 @@ class Lever(Generic[Key]):
     key: Key
     floor: int
     effect: Exponents
-    lower: Callable[[dict[Key, int]], int | None]  # its next lower value, given all current ones
+    options: Callable[[dict[Key, int]], list[int]]  # its lower values, descending, given all current ones
 
 
 @dataclass
@@ -76,11 +77,23 @@ def planned(values: dict[Key, int], cost: Cost, aim: Cost, levers: list[Lever[Ke
         if not useful:
             break
         lever = max(useful, key=lambda lever: plan.values[lever.key] / lever.floor)
-        lower = lever.lower(plan.values)
-        if lower is None:
+        options = lever.options(plan.values)
+        if not options:
             levers.remove(lever)
             continue
-        plan.cost = lever.effect.scaled(plan.cost, lower / plan.values[lever.key])
+        lower = _step(plan, lever, options, aim)
+        plan.cost = _predicted(plan, lever, lower)
         plan.values[lever.key] = lower
         plan.moved.add(lever.key)
     return plan
+
+
+def _step(plan: Plan[Key], lever: Lever[Key], options: list[int], aim: Cost) -> int:
+    """About half the value; where that is more than enough, the largest value that is enough."""
+    far = next((value for value in options if value <= _STEP * plan.values[lever.key]), options[-1])
+    enough = [value for value in options if value >= far and within(_predicted(plan, lever, value), aim)]
+    return max(enough, default=far)
+
+
+def _predicted(plan: Plan[Key], lever: Lever[Key], value: int) -> Cost:
+    return lever.effect.scaled(plan.cost, value / plan.values[lever.key])

@@ -30,7 +30,6 @@ _SEMANTIC = re.compile(
 _LARGEST_SMALL = 32  # channel counts up to here are touched late
 _LARGEST_SEMANTIC = 512  # above, a name like `window_size` or `num_classes` still means a size
 _TRIES = 4  # values of one size that are tried where the model refuses one
-_STEP = 0.6  # a step of the plan goes to at most this part of the value
 _TRUSTED = 1.5  # a prediction that is off by more has its exponents measured again
 _COINCIDENCES = frozenset(1 << power for power in range(11))  # derived sizes equal to block sizes by accident
 
@@ -88,6 +87,7 @@ class Search:
 
     def reach(self, aim: Callable[[int], Cost], ceiling: Cost) -> None:
         """Lowers sizes towards `aim(factor)`; gives up sizes that the candidate carries only above the ceiling."""
+        self._join_inseparable_sizes()
         self.kept = {size for size in self.sizes if self._is_carried(size)}
         self._keep_what_determines_carried_shapes()
         self._run_stages(aim, ceiling)
@@ -109,6 +109,19 @@ class Search:
             plan = planned(self.values, self.now.cost, aim, levers)
             if not plan.moved or not (self._accept(plan) or self._accept_singly(plan, stage)):
                 return
+
+    def _join_inseparable_sizes(self) -> None:
+        """Makes one size of a batch and another dimension of equal value where the model demands that they be equal."""
+        for batch in [size for size in self.sizes if size.kind == "batch"]:
+            twin = next((s for s in self.sizes if s.original == batch.original and s.kind == "size"), None)
+            if twin is None or self._probe(batch, STAGES[0]) or self._probe(twin, STAGES[0]):
+                continue
+            joined = Size(twin.name, twin.original, twin.kind, (*batch.sites, *twin.sites))
+            self.sizes = [joined if size is twin else size for size in self.sizes if size is not batch]
+            self.values = {size: size.original for size in self.sizes}
+            self._fixed.clear()
+            self._effects.clear()
+            self._runs.clear()
 
     # ------------------------------------------------------------------------------------------------ carried literals
     def _is_carried(self, size: Size) -> bool:
@@ -135,9 +148,9 @@ class Search:
         if effect is None or size in self.kept or size in self._fixed:
             return None
         floor = stage.floors.get(size.kind)
-        if floor is None or self._lower(size, self.values, floor) is None:
+        if floor is None or not self._options(size, self.values, floor):
             return None
-        return Lever(size, floor, effect, lambda values: self._lower(size, values, floor))
+        return Lever(size, floor, effect, lambda values: self._options(size, values, floor))
 
     def _probe(self, size: Size, stage: Stage) -> FakeRun | None:
         """A run with this size alone made smaller; remembers its effect, or that it cannot be changed."""
@@ -145,7 +158,7 @@ class Search:
         if floor is None or size in self._fixed or size in self.kept:
             return None
         options = self._options(size, self.values, floor)
-        for value in _spread(options):
+        for value in _spread(options, self.values[size] // 2):
             run = self._run({**self.values, size: value})
             if run:
                 effect = exponents(self.now.cost, run.cost, self.values[size] / value)
@@ -161,11 +174,6 @@ class Search:
         """Lower values, descending; sizes that were different stay different."""
         taken = {value for other, value in values.items() if other.original != size.original}
         return [v for v in ladder(size.original, floor) if v < values[size] and v not in taken]
-
-    def _lower(self, size: Size, values: Mapping[Size, int], floor: int) -> int | None:
-        options = self._options(size, values, floor)
-        far = [value for value in options if value <= _STEP * values[size]]
-        return far[0] if far else options[-1] if options else None
 
     # ------------------------------------------------------------------------------------------------------------ runs
     def _accept(self, plan: Plan[Size]) -> bool:
@@ -242,10 +250,9 @@ def _shapes(run: FakeRun) -> dict[tuple[object, ...], int]:
     return found
 
 
-def _spread(options: list[int]) -> list[int]:
-    """A few of the options, from all over the list."""
-    if len(options) <= _TRIES:
-        return options
-    start = 1 if len(options) > _TRIES else 0
-    step = (len(options) - start) / _TRIES
-    return [options[start + int(i * step)] for i in range(_TRIES)]
+def _spread(options: list[int], first: int) -> list[int]:
+    """A few of the options from all over the list, beginning at the one next to `first`."""
+    nearest = sorted(options, key=lambda value: abs(value - first))[:1]
+    others = [value for value in options if value not in nearest]
+    step = max(1, len(others) // (_TRIES - 1))
+    return [*nearest, *others[step - 1 :: step]][:_TRIES]
