@@ -71,7 +71,7 @@ def print_report(console: Console, verdict: Verdict, code: str | None = None, *,
 def _headline(verdict: Verdict) -> RenderableType:
     name = verdict.status.value.replace("_", " ").upper()
     share = f"  {_passed(verdict)}" if verdict.trials and verdict.status is not Status.CORRECT else ""
-    return Text(name, STYLES[verdict.status]).append(share, "default").append(f"\n{_line(verdict.reason)}", "default")
+    return Text().append(name, STYLES[verdict.status]).append(f"{share}\n{_line(verdict.reason)}")
 
 
 def _passed(verdict: Verdict) -> str:
@@ -112,7 +112,7 @@ def _errors_first(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _item(title: str, text: str, style: str, place: Place | None, code: list[str]) -> RenderableType:
-    line = _indented(Text().append(title, style).append(f"  {text}" if text else "", "default"), 2)
+    line = _indented(Text().append(title, style).append(f"  {text}" if text else ""), 2)
     shown = excerpt(place, code, _LIMITS)
     return Group(line, _indented(_source(shown), 4)) if shown else line
 
@@ -157,7 +157,7 @@ def _finding(finding: Finding, code: list[str]) -> RenderableType:
 
 
 def _mismatch(mismatch: Mismatch) -> RenderableType:
-    line = _indented(Text().append("mismatch", "red").append(f"  {_line(mismatch.message)}", "default"), 2)
+    line = _indented(Text().append("mismatch", "red").append(f"  {_line(mismatch.message)}"), 2)
     if not mismatch.examples:
         return line
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")

@@ -134,11 +134,11 @@ def _progress(total: int, *, quiet: bool, verbose: bool) -> Generator[Any]:
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[last]}"),
+            TextColumn("{task.fields[last]}", markup=False),
         )
         with Progress(*columns, console=console, transient=True) as progress:
-            bar = progress.add_task("", total=total, last="the first verdict needs the simulator built: about a minute")
-            yield lambda row: progress.update(bar, advance=1, last=Text(_short(row)).plain)
+            bar = progress.add_task("", total=total, last="building the simulator")
+            yield lambda row: progress.update(bar, advance=1, last=_short(row))
     else:
         done = iter(range(1, total + 1))
         yield lambda row: console.print(f"{next(done):>3}/{total} {_short(row)}", markup=False, soft_wrap=True)
