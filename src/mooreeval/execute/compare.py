@@ -37,7 +37,7 @@ def compare_outputs(
 
     The values are tensors, numbers, strings, None, or tuples, lists and dicts of those. `expected32` is the reference
     in the task's own precision, `expected64` the same structure computed in float64 where that was possible.
-    `devices` name where each tensor was, in the order of the structure. `inputs` are (name, tensor) that an output
+    `devices` name where each tensor of `got` was, in its own order. `inputs` are (name, tensor) that an output
     may turn out to be a copy of.
     """
     tolerance = tolerance or Tolerance()
@@ -49,7 +49,7 @@ def compare_outputs(
         fault = _form(leaf)
         if fault is not None:
             return _with_swap_hint(fault, leaf, leaves, tolerance)
-    fault = _device(leaves, devices, expected_devices)
+    fault = _device("output", got, devices, expected_devices)
     return fault or _first_wrong_value(leaves, tolerance, inputs)
 
 
@@ -164,14 +164,28 @@ def _shape_hint(got: torch.Tensor, expected: torch.Tensor) -> str:
     return ""
 
 
-def _device(leaves: list[Leaf], devices: Sequence[str] | None, wanted: Sequence[str] | None) -> Mismatch | None:
+def _device(path: str, got: Any, devices: Sequence[str] | None, wanted: Sequence[str] | None) -> Mismatch | None:
     if devices is None or wanted is None:
         return None
-    paths = [path for path, _, expected, _ in leaves if isinstance(expected, torch.Tensor)]
-    for path, got, want in zip(paths, devices, wanted, strict=True):
-        if got != want:
-            return _fault(path, "device", f"{path} is on {got}; expected on {want}.")
+    paths = list(_tensor_paths(path, got))
+    if not len(paths) == len(devices) == len(wanted):  # told by the candidate's process, so it may be anything
+        return _fault(path, "device", f"{path} holds {len(paths)} tensors; devices were named for {len(devices)}.")
+    for tensor_path, there, want in zip(paths, devices, wanted, strict=True):
+        if there != want:
+            return _fault(tensor_path, "device", f"{tensor_path} is on {there}; expected on {want}.")
     return None
+
+
+def _tensor_paths(path: str, value: Any) -> Iterator[str]:
+    """Paths of a structure's tensors in its own order, which for a dict need not be the reference's."""
+    if isinstance(value, dict):
+        for key, below in value.items():
+            yield from _tensor_paths(f"{path}[{key!r}]", below)
+    elif isinstance(value, (tuple, list)):
+        for i, below in enumerate(value):
+            yield from _tensor_paths(f"{path}[{i}]", below)
+    elif isinstance(value, torch.Tensor):
+        yield path
 
 
 def _first_wrong_value(

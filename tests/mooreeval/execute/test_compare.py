@@ -210,6 +210,20 @@ def test_devices_are_compared_before_values_and_after_dtype():
     assert kind((randn(3), randn(3).half()), want, devices=["cpu", "cpu"], **where) == "dtype"
 
 
+def test_devices_follow_the_order_of_the_candidates_own_dict():
+    a, b = randn(3), randn(3, seed=1)
+    devices = {"devices": ["cpu", "cuda:0"], "expected_devices": ["cuda:0", "cuda:0"]}
+    fault = compare_outputs({"b": b, "a": a}, {"a": a, "b": b}, **devices)
+    assert fault is not None
+    assert (fault.kind, fault.output) == ("device", "output['b']")
+
+
+@pytest.mark.parametrize("devices", [[], ["cuda:0"], ["cuda:0"] * 3])
+def test_a_wrong_number_of_devices_is_a_mismatch_and_no_crash(devices):
+    pair = (randn(3), randn(3))
+    assert kind(pair, pair, devices=devices, expected_devices=["cuda:0"] * len(devices)) == "device"
+
+
 def test_allclose_is_kernelbenchs_rule():
     rule = Tolerance(rule="allclose", float32=1e-2)
     want = torch.tensor([0.0, 10.0])
