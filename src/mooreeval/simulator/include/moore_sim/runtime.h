@@ -45,7 +45,7 @@ MOORE_SIM_API void launch(const char* kernel, dim3 grid, dim3 block, size_t shar
                           void (*body)(void*), void* closure, size_t closure_bytes);
 
 // The rewriter turns  k<T><<<grid, block, shared, stream>>>(a, b)  into
-//   (::moore_sim::Launch("k<T>", grid, block, shared, stream) % [=](auto&... moore_args) { k<T>(moore_args...); })(a, b)
+//   ([=](auto&... moore_args) { k<T>(moore_args...); } % ::moore_sim::Launch("k<T>", grid, block, shared, stream))(a, b)
 // Arguments are copied once, as a launch does, and the copies are what every thread sees. The lambda captures by value,
 // so that what it needs (a pointer to the kernel, say) lies in the closure and not on the host's stack.
 template <class F> struct BoundLaunch;
@@ -67,6 +67,8 @@ template <class F> struct BoundLaunch {
     launch(where.kernel, where.grid, where.block, where.shared_bytes, where.stream, body, &closure, sizeof(Closure));
   }
 };
+// The order of the rewriter: the kernel comes first, as in the source, so that nothing has to move.
+template <class F> BoundLaunch<F> operator%(F call, const Launch& where) { return {where, call}; }
 
 // ------------------------------------------------------------------------------------------------ barriers and warps
 MOORE_SIM_API void barrier();                           // __syncthreads
