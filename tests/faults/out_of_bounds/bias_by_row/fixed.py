@@ -23,8 +23,8 @@ torch::Tensor bias_tanh_forward(torch::Tensor x, torch::Tensor bias) {
 }
 """
 
-bias = load_inline(
-    name="bias_ext",
+bias_op = load_inline(
+    name="bias_op_ext",
     cpp_sources="torch::Tensor bias_tanh_forward(torch::Tensor x, torch::Tensor bias);",
     cuda_sources=cuda_source,
     functions=["bias_tanh_forward"],
@@ -33,4 +33,4 @@ bias = load_inline(
 
 class ModelNew(nn.Module):
     def forward(self, x, bias):
-        return bias.bias_tanh_forward(x, bias)
+        return bias_op.bias_tanh_forward(x, bias)
