@@ -51,16 +51,21 @@ def run_demo(config: VerifyConfig, *, only: str | None, workers: int, as_json: b
     rows: dict[int, Row] = {}
     try:
         _judge(entries, config, workers, rows, as_json=as_json, verbose=verbose)
-    finally:
-        # An interrupted demo still shows what it has found.
-        ordered = [rows[i] for i in sorted(rows)]
-        if as_json:
-            print(strict_json(_summary(ordered, len(entries), time.monotonic() - start), indent=2))
-        else:
-            _print_table(ordered, len(entries), time.monotonic() - start)
+    except KeyboardInterrupt:
+        _tell(rows, len(entries), time.monotonic() - start, as_json=as_json)  # what was found until then
+        raise
+    _tell(rows, len(entries), time.monotonic() - start, as_json=as_json)
     if any(row.verdict is None for row in rows.values()):
         return 3
     return 0 if not any(row.surprise for row in rows.values()) else 1
+
+
+def _tell(rows: dict[int, Row], total: int, seconds: float, *, as_json: bool) -> None:
+    ordered = [rows[i] for i in sorted(rows)]
+    if as_json:
+        print(strict_json(_summary(ordered, total, seconds), indent=2))
+    else:
+        _print_table(ordered, total, seconds)
 
 
 def surprise(verdict: Verdict, expected: Expected) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from support.cli import TASK, candidate, musacoder
+from support.cli import SCRIPTED, TASK, candidate, environment, musacoder
 from support.verdicts import PLACE, out_of_bounds, verdict
 
 from mooreeval.gallery import Expected
@@ -70,6 +72,32 @@ def test_only_one_tasks_candidates_may_be_asked_for(gallery, tmp_path):
     folder = gallery(good=("verdict: correct", "correct"))
     assert musacoder("demo", "--only", "toy", cwd=tmp_path, TEST_GALLERY=str(folder)).returncode == 0
     assert musacoder("demo", "--only", "other", cwd=tmp_path, TEST_GALLERY=str(folder)).returncode == 2
+
+
+def test_a_demo_that_cannot_start_prints_one_line_and_no_table(gallery, tmp_path):
+    folder = gallery(good=("raise: UsageError backend cuda is not available here", "correct"))
+    done = musacoder("demo", cwd=tmp_path, TEST_GALLERY=str(folder))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[-1] == "musacoder: backend cuda is not available here"
+
+
+def test_an_interrupted_demo_shows_what_it_has_found_and_exits_130(gallery, tmp_path):
+    folder = gallery(good=("verdict: correct", "correct"), stuck=("hang", "correct"))
+    process = subprocess.Popen(
+        [sys.executable, str(SCRIPTED), "demo"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env=environment(TEST_GALLERY=str(folder), COLUMNS="120"),
+    )
+    assert process.stderr is not None
+    assert "toy/good: correct" in process.stderr.readline()
+    process.terminate()
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "1 of 2 verdicts as expected" in out
+    assert err.splitlines()[-1] == "musacoder: interrupted"
 
 
 RUNTIME = verdict(Status.RUNTIME_ERROR, findings=(out_of_bounds(),))
