@@ -68,8 +68,8 @@ bool inside(Address a, size_t bytes, Address base, size_t size) { return bytes <
 void region_access(Region& r, Address a, size_t bytes, Kind kind, Address pc) {
   ShadowWord* words = shadow_of(r);
   if (!words) return;
-  const char* name = r.module_data ? "the module's __device__ variables" : "a device allocation";
-  races::track({name, words, r.base & ~Address{3}, clocks::state.launch_start, r.base, r.bytes}, a, bytes, kind, pc);
+  const char* name = r.module_data ? "a __device__ variable" : "a device allocation";
+  races::track({name, words, r.base & ~Address{3}, clocks::state.launch_start, r.base, r.module_data ? 0 : r.bytes}, a, bytes, kind, pc);
   if (kind.atomic || kind.is_volatile) clocks::synchronise(a, device_worker->running);
 }
 
@@ -90,7 +90,7 @@ void tell_outside_shared(const SharedMemory& shared, Address a, size_t bytes, Ki
 
 // Masks of lanes often read a little more than was written; a warning, and only for whole accesses nobody wrote.
 void check_written(SharedMemory& shared, Address a, size_t bytes, Kind kind, Address pc) {
-  uint8_t* written = shared.written() + (a - shared.begin());
+  uint8_t* written = shared.written(a);
   if ((!kind.write || kind.atomic) && std::find(written, written + bytes, 0) != written + bytes)
     add_finding({.kind = "uninitialized", .error = false, .pc = pc}, "%s of %zu bytes of shared memory that nothing was written to",
                 verb(kind), bytes);

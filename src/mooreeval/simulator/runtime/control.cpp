@@ -11,7 +11,8 @@
 // hooks*.cpp    what the compiler's instrumentation calls
 // check.cpp     bounds and kinds of memory             races.cpp, clocks.cpp, shadow.cpp   the race detector
 // modules.cpp   __device__ variables                   sites.cpp     numbers for code addresses
-// findings.cpp  what was found, what was launched      report.cpp    JSON        signals.cpp   faults
+// findings.cpp  what was found, what was launched      report.cpp    JSON
+// signals.cpp   faults                                 division.cpp  integer division by zero
 #include <atomic>
 #include <mutex>
 

@@ -114,16 +114,22 @@ std::vector<uint3> thread_coordinates(const dim3& block) {
   return all;
 }
 
-// The bounds of this host thread's stack, from here up: frames of the launching code.
-void note_host_stack(LaunchState& launch) {
+// Where this host thread's stack ends. Asked once: for the main thread, the C library reads /proc to answer.
+Address host_stack_end() {
+  static __thread Address end __attribute__((tls_model("initial-exec"))) = 0;
   pthread_attr_t attributes;
+  if (end || pthread_getattr_np(pthread_self(), &attributes) != 0) return end;
   void* low = nullptr;
   size_t size = 0;
-  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
   pthread_attr_getstack(&attributes, &low, &size);
   pthread_attr_destroy(&attributes);
+  return end = address_of(low) + size;
+}
+
+// From here upwards: the frames of the launching code.
+void note_host_stack(LaunchState& launch) {
   launch.host_stack_low = address_of(__builtin_frame_address(0));
-  launch.host_stack_high = address_of(low) + size;
+  launch.host_stack_high = host_stack_end();
 }
 
 size_t helpers_for(const LaunchState& launch) {

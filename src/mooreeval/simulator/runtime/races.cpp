@@ -48,15 +48,29 @@ bool conflicts(const Now& now, Cell other, unsigned bytes) {
          clocks::unordered(other, now.cell.thread(), now.memory.since);
 }
 
+bool in_same_warp(Cell a, Cell b) {
+  return a.clock() >= clocks::state.block_start && b.clock() >= clocks::state.block_start && a.thread() / WARP == b.thread() / WARP;
+}
+
+bool covers(Cell a, Cell b) { return !(b.bytes() & ~a.bytes()); }
+
+// Atomics do not race with each other, so the last one says nothing about those before: a second thread's is kept, of
+// another warp where there is one.
+void keep_atomic(const Now& now, ShadowWord& word, Cell cell) {
+  const bool first_is_other = word.write[0].is_atomic() && word.write[0].thread() != cell.thread();
+  const bool second_is_far = clocks::unordered(word.write[1], cell.thread(), now.memory.since) && !in_same_warp(word.write[1], cell);
+  if (first_is_other && !second_is_far) word.write[1] = word.write[0];
+  word.write[0] = cell;
+}
+
 void keep_write(ShadowWord& word, Cell cell) {
-  const bool covers_first = !(word.write[0].bytes() & ~cell.bytes());
-  if (covers_first) {
-    word.write[0] = cell;
-    if (!(word.write[1].bytes() & ~cell.bytes())) word.write[1] = {};
+  // Different bytes: keep both.
+  if (!covers(cell, word.write[0])) {
+    word.write[1] = cell;
     return;
   }
-  // Different bytes: keep both while the first is of this launch.
-  word.write[1] = cell;
+  word.write[0] = cell;
+  if (covers(cell, word.write[1])) word.write[1] = {};
 }
 
 void touch_write(const Now& now, ShadowWord& word, unsigned bytes, Conflict& conflict) {
@@ -66,27 +80,31 @@ void touch_write(const Now& now, ShadowWord& word, unsigned bytes, Conflict& con
     if (!conflict.found && conflicts(now, other, bytes)) conflict = {other, true, true};
   for (const Cell other : word.read)
     if (!conflict.found && conflicts(now, other, bytes)) conflict = {other, false, true};
-  if (word.write[0].clock() < now.memory.since) word.write[0] = {};
-  if (word.write[1].clock() < now.memory.since) word.write[1] = {};
-  keep_write(word, cell);
+  for (Cell& old : word.write)
+    if (old.clock() < now.memory.since) old = {};
+  if (now.kind.atomic) keep_atomic(now, word, cell);
+  else keep_write(word, cell);
 }
 
-// read[0] stays with the first reader until that one is ordered with the present; read[1] is some other thread.
+// Readers are kept until they are ordered with the present; of two, one of each warp rather than two of one.
+int slot_for_read(const Now& now, const ShadowWord& word) {
+  const int thread = now.cell.thread();
+  if (!clocks::unordered(word.read[0], thread, now.memory.since)) return 0;
+  if (!clocks::unordered(word.read[1], thread, now.memory.since)) return 1;
+  return in_same_warp(word.read[0], now.cell) && !in_same_warp(word.read[1], now.cell) ? 0 : 1;
+}
+
 void touch_read(const Now& now, ShadowWord& word, unsigned bytes, Conflict& conflict) {
   const Cell cell = now.cell.with_bytes(bytes);
   if (word.read[0] == cell || word.read[1] == cell) return;
   for (const Cell other : word.write)
     if (!conflict.found && conflicts(now, other, bytes)) conflict = {other, true, true};
-  const int thread = cell.thread();
-  const Cell first = word.read[0];
-  const bool replace = first.thread() == thread && first.clock() >= clocks::state.block_start
-                           ? !(first.bytes() & ~bytes)
-                           : !clocks::unordered(first, thread, now.memory.since);
-  word.read[replace ? 0 : 1] = cell;
+  word.read[slot_for_read(now, word)] = cell;
 }
 
 void describe_place(char* text, size_t room, const Memory& m, Address a) {
-  std::snprintf(text, room, "byte %zu of %zu of %s", static_cast<size_t>(a - m.start), m.bytes, m.name);
+  if (!m.bytes) std::snprintf(text, room, "%s", m.name);
+  else std::snprintf(text, room, "byte %zu of %zu of %s", static_cast<size_t>(a - m.start), m.bytes, m.name);
 }
 
 uint3 block_coordinates(uint64_t block) {
@@ -114,24 +132,18 @@ int tell(const Memory& m, Address a, Cell other, Cell own, bool error, const cha
                      missing_order(same_block, same_warp));
 }
 
-bool in_same_warp(Cell a, Cell b) {
-  return a.clock() >= clocks::state.block_start && b.clock() >= clocks::state.block_start && a.thread() / WARP == b.thread() / WARP;
-}
-
 // A plain access against a volatile one is a fault only in theory; a warning.
 bool only_volatile(Cell a, Cell b) { return a.is_volatile() || b.is_volatile(); }
 
-enum class Sort : uint64_t { READ_AFTER_WRITE, WRITE_AFTER_READ, WRITE_AFTER_WRITE };
-
-// Two sites of 16 bits, the sort and what the severity depends on.
-uint64_t key_of(Cell own, Cell other, Sort sort) {
-  return uint64_t{own.site()} << 32 | uint64_t{other.site()} << 8 | static_cast<uint64_t>(sort) << 2 |
-         uint64_t{in_same_warp(own, other)} << 1 | uint64_t{only_volatile(own, other)};
+// The pair of sites, whichever came first, and what the kind and severity of the finding depend on.
+uint64_t key_of(Cell own, Cell other, bool both_write, bool differ) {
+  const uint64_t low = std::min(own.site(), other.site()), high = std::max(own.site(), other.site());
+  return high << 32 | low << 8 | uint64_t{both_write} << 3 | uint64_t{differ} << 2 | uint64_t{in_same_warp(own, other)} << 1 |
+         uint64_t{only_volatile(own, other)};
 }
 
 void tell_conflict(const Now& now, const Conflict& c) {
-  const Sort sort = now.kind.write ? Sort::WRITE_AFTER_READ : Sort::READ_AFTER_WRITE;
-  const uint64_t key = key_of(now.cell, c.other, sort);
+  const uint64_t key = key_of(now.cell, c.other, false, false);
   if (const auto known = told.find(key); known != told.end()) return count_finding(known->second);
   const bool lockstep = in_same_warp(now.cell, c.other);
   told[key] = tell(now.memory, now.address, c.other, now.cell, !lockstep && !only_volatile(now.cell, c.other),
@@ -165,7 +177,7 @@ void settle() {
   const bool warp = in_same_warp(pending.own, pending.other), same_site = pending.own.site() == pending.other.site();
   if (warp && same_site && !differ) return;   // one instruction, one value: hardware defines that
   const bool lockstep = warp && !same_site;
-  const uint64_t key = key_of(pending.own, pending.other, Sort::WRITE_AFTER_WRITE) | uint64_t{differ} << 4;
+  const uint64_t key = key_of(pending.own, pending.other, true, differ);
   if (const auto known = told.find(key); known != told.end()) return count_finding(known->second);
   const bool error = differ && !lockstep && !only_volatile(pending.own, pending.other);
   told[key] = tell(pending.memory, pending.address, pending.other, pending.own, error, lockstep ? "warp_sync" : "race",

@@ -161,6 +161,12 @@ void abandon_block(Worker& w) {
   }
 }
 
+void check_red_zones(Worker& w) {
+  device_worker = &w;   // so that the finding names kernel and block
+  w.shared.check_red_zones();
+  device_worker = nullptr;
+}
+
 }  // namespace
 
 void suspend(Worker& w, State state) {
@@ -198,7 +204,7 @@ void run_block(Worker& w, const LaunchState& launch, uint64_t position) {
     }
   }
   if (w.watched) check::end_block(w);
-  else w.shared.check_red_zones();
+  else check_red_zones(w);
 }
 
 const char* running_kernel() { return device_worker ? device_worker->launch->kernel : nullptr; }

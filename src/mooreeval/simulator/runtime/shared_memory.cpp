@@ -38,13 +38,14 @@ void SharedMemory::begin_launch(size_t dynamic_bytes) {
 }
 
 void SharedMemory::begin_block(bool watched) {
-  if (watched) written_.assign(SPAN, 0);
-  else written_.clear();
+  if (watched && written_.empty()) written_.resize(SPAN);
+  watched_ = watched;
   for (const SharedVariable& v : variables_) fill(v);
 }
 
 void SharedMemory::fill(const SharedVariable& v) {
   std::memset(reinterpret_cast<void*>(v.base), POISON, v.bytes);
+  if (watched_) std::memset(written(v.base), 0, v.bytes);
   if (v.site) std::memset(reinterpret_cast<void*>(v.base + v.bytes), RED, RED_ZONE);
 }
 
@@ -71,7 +72,7 @@ void* SharedMemory::variable(const void* site, size_t bytes, size_t alignment, A
 void SharedMemory::check_red_zones() const {
   for (const SharedVariable& v : variables_) {
     if (!v.site || all_red(v.base + v.bytes)) continue;
-    add_finding({.kind = "shared_out_of_bounds"}, "the block wrote past the end of a shared variable of %zu bytes", v.bytes);
+    add_finding({.kind = "shared_out_of_bounds"}, "some thread of the block wrote past the end of a shared variable of %zu bytes", v.bytes);
     std::memset(reinterpret_cast<void*>(v.base + v.bytes), RED, RED_ZONE);
   }
 }

@@ -33,8 +33,8 @@ class SharedMemory {
   const SharedVariable* at(Address a) const;
   const SharedVariable* nearest(Address a) const;
   Address begin() const { return begin_; }
-  // One byte per byte of the span: has anything been written there in this block? Null unless watched.
-  uint8_t* written() const { return written_.empty() ? nullptr : const_cast<uint8_t*>(written_.data()); }
+  // In a watched block, one byte for each byte from `a` on: has anything been written there?
+  uint8_t* written(Address a) { return written_.data() + (a - begin_); }
 
   // gap, static area, gap, dynamic area, gap; gaps are inaccessible
   static constexpr size_t GAP = 64 << 10, STATIC_AREA = 512 << 10, DYNAMIC_AREA = 164 << 10;
@@ -47,6 +47,7 @@ class SharedMemory {
   Address begin_ = 0;
   size_t static_used_ = 0, static_declared_ = 0;
   std::vector<SharedVariable> variables_;
+  bool watched_ = false;
   std::vector<uint8_t> written_;
 };
 

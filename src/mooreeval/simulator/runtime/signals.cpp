@@ -9,6 +9,7 @@
 
 #include "arena.h"
 #include "check.h"
+#include "division.h"
 #include "findings.h"
 #include "report.h"
 
@@ -44,8 +45,8 @@ void tell_device_fault(const Fault& f, const Region& r) {
   const Evidence evidence{.kind = "out_of_bounds", .pc = f.pc};
   if (!r.live) add_finding(evidence, "%s %s freed device memory (byte %td of an allocation of %zu bytes)", f.who, f.verb, offset, r.bytes);
   else if (offset < 0) add_finding(evidence, "%s %s %td bytes before an allocation of %zu bytes", f.who, f.verb, -offset, r.bytes);
-  else if (offset >= bytes) add_finding(evidence, "%s %s %td bytes past the end of an allocation of %zu bytes", f.who, f.verb,
-                                        offset - bytes, r.bytes);
+  else if (offset >= bytes) add_finding(evidence, "%s %s byte %td of an allocation of %zu bytes", f.who, f.verb, offset,
+                                        r.bytes);
   else add_finding({.kind = "host_access", .pc = f.pc},
                    "%s %s device memory (byte %td of an allocation of %zu bytes) outside a launch, copy or operator", f.who, f.verb,
                    offset, r.bytes);
@@ -94,6 +95,14 @@ void on_trap(int signal, siginfo_t* info, void* context) {
   report_and_leave(EXIT_TRAP);
 }
 
+void on_arithmetic_fault(int signal, siginfo_t* info, void* context) {
+  const Fault f = fault_of(info, context);
+  bool by_zero = false;
+  if (!in_kernel() || !finish_division(context, by_zero)) on_trap(signal, info, context);
+  add_finding({.kind = "trap", .error = false, .pc = f.pc}, "%s; on a GPU the result is undefined",
+              by_zero ? "an integer is divided by zero" : "the least integer is divided by -1");
+}
+
 void handle(int signal, void (*handler)(int, siginfo_t*, void*)) {
   struct sigaction action {};
   action.sa_sigaction = handler;
@@ -117,7 +126,8 @@ void give_signal_stack() {
 
 void install_signal_handlers() {
   for (const int signal : {SIGSEGV, SIGBUS}) handle(signal, on_bad_access);
-  for (const int signal : {SIGFPE, SIGILL, SIGABRT}) handle(signal, on_trap);
+  for (const int signal : {SIGILL, SIGABRT}) handle(signal, on_trap);
+  handle(SIGFPE, on_arithmetic_fault);
   give_signal_stack();
 }
 
