@@ -1,8 +1,8 @@
 """A simulated `cuda:0` for the PyTorch of this process, the run child.
 
-libmoore_device.so makes tensors on cuda:0 work. This module loads it and answers what `torch.cuda` asks of a driver: the
-private functions in `torch._C` are replaced, so that the public ones keep working, whoever imported them under whatever
-name.
+libmoore_device.so makes tensors on cuda:0 work. This module loads it and answers what `torch.cuda` asks of a driver:
+the private functions in `torch._C` are replaced, so that the public ones keep working, whoever imported them under
+whatever name.
 It works the same on a CPU build of PyTorch, which lacks those functions, and on a CUDA build without a GPU.
 Importing this module does not import torch; `install` does, and there is no way back.
 """
@@ -110,6 +110,7 @@ def install(runtime_lib: Path, device_lib: Path) -> SimulatedDevice:
     _answer_for_memory(torch, device)
     _answer_for_libraries(torch)
     _replace_streams(torch)
+    _make_storages(torch)
     _mark_initialized(torch)
     _installed = SimulatedDevice(runtime, device, _register_recurrent_cells())
     return _installed
@@ -283,6 +284,19 @@ def _answer_for_streams(torch: Any) -> None:
     torch._C._cuda_getCurrentStream = current
     torch._C._cuda_setStream = make_current
     torch._C._cuda_getStreamFromExternal = lambda handle, index: (handle, index, cuda_type)
+
+
+def _make_storages(torch: Any) -> None:
+    """`torch.UntypedStorage(bytes, device="cuda")`, which `torch.load` uses, has its own path to CUDA's allocator."""
+    original = torch.UntypedStorage.__new__
+
+    def new(cls: Any, *args: Any, device: Any = None, **options: Any) -> Any:
+        if device is None or torch.device(device).type != "cuda":
+            return original(cls, *args, **({} if device is None else {"device": device}), **options)
+        values = torch.empty(*args, dtype=torch.uint8) if not args or isinstance(args[0], int) else torch.tensor(*args)
+        return values.to(device, torch.uint8).untyped_storage()
+
+    torch.UntypedStorage.__new__ = staticmethod(new)
 
 
 def _mark_initialized(torch: Any) -> None:

@@ -213,7 +213,13 @@ def complex_numbers(on: On) -> Any:
 def linear_algebra(on: On) -> Any:
     a = on.randn(4, 4)
     spd = a @ a.t() + 4 * torch.eye(4, device=on.device)
-    return torch.linalg.solve(spd, a), torch.linalg.cholesky(spd), torch.det(spd), torch.linalg.norm(a), a.tril().triu(-1)
+    return (
+        torch.linalg.solve(spd, a),
+        torch.linalg.cholesky(spd),
+        torch.det(spd),
+        torch.linalg.norm(a),
+        a.tril().triu(-1),
+    )
 
 
 def joined(on: On) -> Any:
@@ -231,10 +237,16 @@ def resized(on: On) -> Any:
     return y, grown, z, torch.empty(0, device=on.device).resize_as_(x).fill_(2)
 
 
-def many_ways(on: On) -> Any:
+def products(on: On) -> Any:
     x, y = on.randn(3, 4, 5), on.randn(3, 5, 6)
     made = torch.einsum("bij,bjk->bik", x, y), torch.bmm(x, y), torch.baddbmm(on.randn(3, 4, 6), x, y, beta=0.5)
-    return made, torch.einsum("bij,bkj->bik", x, x), x.matmul(y[0]), torch.addmm(on.randn(4, 6), x[0], y[0]), x[0].mv(y[0, :, 0])
+    return (
+        made,
+        torch.einsum("bij,bkj->bik", x, x),
+        x.matmul(y[0]),
+        torch.addmm(on.randn(4, 6), x[0], y[0]),
+        x[0].mv(y[0, :, 0]),
+    )
 
 
 def interpolated(on: On) -> Any:
@@ -275,41 +287,85 @@ POOLS = {
     "avg_pool1d": lambda on: F.avg_pool1d(on.randn(2, 3, 9), 2),
     "avg_pool2d": lambda on: F.avg_pool2d(on.randn(2, 3, 9, 8), 3, padding=1),
     "avg_pool3d": lambda on: F.avg_pool3d(on.randn(1, 2, 5, 6, 7), 2),
-    "adaptive_pools": lambda on: (F.adaptive_avg_pool2d(on.randn(1, 2, 7, 9), 3), F.adaptive_max_pool2d(on.randn(1, 2, 7, 9), 2)),
+    "adaptive_pools": lambda on: (
+        F.adaptive_avg_pool2d(on.randn(1, 2, 7, 9), 3),
+        F.adaptive_max_pool2d(on.randn(1, 2, 7, 9), 2),
+    ),
     "unpool_and_fold": lambda on: F.fold(F.unfold(on.randn(1, 2, 6, 6), 3), (6, 6), 3),
 }
+
+
+def arithmetic(x: torch.Tensor) -> Any:
+    whole = x + 1, 2 - x, x / 3, x.abs() ** 0.5, x // 2, x % 2, -x, x.clamp(-1, 1), torch.where(x > 0, x, 0.0)
+    return whole, x.exp(), x.abs().log(), x.sin(), x.erf(), x.rsqrt(), x.floor(), x.sign(), x.lerp(x * 2, 0.3)
+
+
+def gathers(on: On) -> Any:
+    x, where = on.randn(4, 5), on.randint(5, 4, 3)
+    scattered = torch.zeros(4, 5, device=on.device).scatter_add(1, where, on.randn(4, 3))
+    return x.gather(1, where), scattered, x.index_select(1, where[0]), torch.bincount(where.view(-1)), torch.histc(x, 4)
+
+
+def padded(x: torch.Tensor) -> Any:
+    return [F.pad(x, (1, 2, 1, 1), mode=mode) for mode in ("constant", "reflect", "replicate", "circular")]
+
+
+def factories(on: On) -> Any:
+    device = on.device
+    ranges = torch.arange(5, device=device), torch.linspace(0, 1, 5, device=device), torch.hann_window(4, device=device)
+    filled = torch.eye(3, device=device), torch.full((2,), 3.0, device=device), torch.tensor([1.0, 2.0], device=device)
+    like = torch.zeros_like(on.randn(2)), on.randn(2).new_ones(3)
+    return ranges, filled, like, torch.tril_indices(3, 3, device=device)
+
+
+def distances(on: On) -> Any:
+    return (
+        torch.cdist(on.randn(3, 4), on.randn(5, 4)),
+        torch.outer(on.randn(3), on.randn(2)),
+        on.randn(2, 2).kron(on.randn(2, 2)),
+    )
+
+
+def channels_last(on: On) -> Any:
+    return F.conv2d(on.randn(1, 4, 6, 6).to(memory_format=torch.channels_last), on.randn(3, 4, 3, 3))
+
+
 REDUCTIONS = {
     "sums": unary(lambda x: (x.sum(), x.sum(0), x.mean(1, keepdim=True), x.prod(1), x.nansum(), x.logsumexp(1))),
     "moments": unary(lambda x: (x.var(), x.std(1), x.norm(), x.norm(dim=1, p=1), torch.var_mean(x, 0), F.normalize(x))),
     "extremes": unary(lambda x: (x.max(), x.min(1), x.argmax(), x.argmin(1), x.amax(1), x.aminmax(dim=0), x.median(1))),
     "scans": unary(lambda x: (x.cumsum(0), x.cumprod(1), x.cummax(1), x.logcumsumexp(0), x.flip(1).cumsum(1).flip(1))),
     "orders": unary(lambda x: (x.sort(1), x.argsort(0), x.topk(3), x.kthvalue(2), x.round().unique(), x.mode(1))),
-    "truths": unary(lambda x: ((x > 0).all(), (x > 0).any(1), x.isnan(), x.nonzero(), x.count_nonzero(), x.eq(x.t().t()))),
+    "truths": unary(lambda x: ((x > 0).all(), (x > 0).any(1), x.isnan(), x.nonzero(), x.count_nonzero(), x.eq(x + 0))),
     "softmaxes": unary(lambda x: (x.softmax(1), x.log_softmax(0), F.softmin(x, 1), F.gumbel_softmax(x, hard=True))),
-    "arithmetic": unary(lambda x: (x + 1, 2 - x, x / 3, x.abs() ** 0.5, x // 2, x % 2, -x, x.clamp(-1, 1), torch.where(x > 0, x, 0.0))),
-    "functions": unary(lambda x: (x.exp(), x.abs().log(), x.sin(), x.erf(), x.rsqrt(), x.floor(), x.sign(), x.lerp(x * 2, 0.3))),
-    "gathers": lambda on: (on.randn(4, 5).gather(1, on.randint(5, 4, 3)), torch.zeros(4, 5, device=on.device).scatter_add(1, on.randint(5, 4, 3), on.randn(4, 3)), on.randn(4, 5).index_select(1, on.randint(5, 3)), torch.bincount(on.randint(5, 9)), torch.histc(on.randn(9), 4)),
-    "padding": unary(lambda x: [F.pad(x, (1, 2, 1, 1), mode=mode) for mode in ("constant", "reflect", "replicate", "circular")], 1, 2, 5, 6),
-    "factories": lambda on: (torch.arange(5, device=on.device), torch.linspace(0, 1, 5, device=on.device), torch.eye(3, device=on.device), torch.full((2,), 3.0, device=on.device), torch.tril_indices(3, 3, device=on.device), torch.hann_window(4, device=on.device), torch.zeros_like(on.randn(2)), on.randn(2).new_ones(3), torch.tensor([1.0, 2.0], device=on.device)),
-}  # fmt: skip
+    "arithmetic": unary(arithmetic),
+    "padded": unary(padded, 1, 2, 5, 6),
+    "gathers": gathers,
+    "factories": factories,
+    "distances": distances,
+    "channels_last": channels_last,
+}
 OTHERS = {
-    "lstm": recurrent(nn.LSTM, batch_first=True), "lstm_projected": recurrent(nn.LSTM, proj_size=3),
-    "gru": recurrent(nn.GRU, bidirectional=True), "rnn": recurrent(nn.RNN, nonlinearity="relu"),
-    "lstm_cell": forward(lambda: nn.LSTMCell(4, 5), 3, 4), "gru_cell": forward(lambda: nn.GRUCell(4, 5), 3, 4),
-    "packed_sequence": packed_sequence, "multihead": multihead, "attention": attention(),
-    "attention_causal": attention(is_causal=True), "attention_scaled": attention(scale=0.3), "attention_masked": masked_attention,
+    "lstm": recurrent(nn.LSTM, batch_first=True),
+    "lstm_projected": recurrent(nn.LSTM, proj_size=3),
+    "gru": recurrent(nn.GRU, bidirectional=True),
+    "rnn": recurrent(nn.RNN, nonlinearity="relu"),
+    "lstm_cell": forward(lambda: nn.LSTMCell(4, 5), 3, 4),
+    "gru_cell": forward(lambda: nn.GRUCell(4, 5), 3, 4),
     "transformer": forward(lambda: nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2, 5, 8),
-    "in_place_on_view": in_place_on_view, "written_out": written_out, "indexed": indexed, "foreach": foreach,
-    "random_numbers": random_numbers, "optimiser_steps": optimiser_steps, "shared_storage": shared_storage,
-    "losses": losses, "embeddings": embeddings, "casts": casts, "complex_numbers": complex_numbers,
-    "linear_algebra": linear_algebra, "joined": joined, "resized": resized, "products": many_ways,
-    "interpolated": interpolated, "channels_last": lambda on: F.conv2d(on.randn(1, 4, 6, 6).to(memory_format=torch.channels_last), on.randn(3, 4, 3, 3)),
-    "cdist": lambda on: (torch.cdist(on.randn(3, 4), on.randn(5, 4)), torch.outer(on.randn(3), on.randn(2)), torch.kron(on.randn(2, 2), on.randn(2, 2))),
-}  # fmt: skip
+    "attention": attention(),
+    "attention_causal": attention(is_causal=True),
+    "attention_scaled": attention(scale=0.3),
+    "attention_masked": masked_attention,
+}
+WHOLE = (
+    packed_sequence, multihead, in_place_on_view, written_out, indexed, foreach, random_numbers, optimiser_steps,
+    shared_storage, losses, embeddings, casts, complex_numbers, linear_algebra, joined, resized, products, interpolated,
+)  # fmt: skip
 
 
 def _all() -> dict[str, Callable[[On], Any]]:
-    found: dict[str, Callable[[On], Any]] = {**POOLS, **REDUCTIONS, **OTHERS}
+    found: dict[str, Callable[[On], Any]] = {**POOLS, **REDUCTIONS, **OTHERS, **{f.__name__: f for f in WHOLE}}
     for name, (make, shape) in {**NORMS, **CONVOLUTIONS}.items():
         found[f"{name}_eval"] = forward(make, *shape)
         found[f"{name}_train"] = forward(make, *shape, train=True)

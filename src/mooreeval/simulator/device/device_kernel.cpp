@@ -12,8 +12,8 @@
 namespace moore_device {
 namespace {
 
-// Backend keys that nothing registers to, so that their table entries hold PyTorch's own composite kernel.
-constexpr auto kComposite = c10::DispatchKey::AutogradPrivateUse3;
+// A backend that nothing registers kernels for, so that its table entries are PyTorch's own composite kernels.
+constexpr auto kComposite = c10::DispatchKey::PrivateUse3;
 
 bool wants_gradient(const c10::IValue& value) {
   if (value.isTensor()) return value.toTensor().defined() && value.toTensor().requires_grad();
@@ -85,6 +85,7 @@ void DeviceKernel::to_host(c10::IValue& value, const Argument& argument, Aliases
     }
     case Kind::STORAGE:
       if (value.toStorage().device().is_cuda()) value = aliases.host_storage_of(value.toStorage());
+      else seen.misplace(argument, value.toStorage().device());
       break;
     case Kind::DEVICE: value = c10::Device(c10::kCPU); break;
     case Kind::GENERATOR:
@@ -103,11 +104,14 @@ at::Tensor DeviceKernel::host_tensor(const at::Tensor& tensor, const Argument& a
   }
   aliases.add_host_argument(tensor);
   const bool is_scalar = tensor.dim() == 0 && !argument.written;
-  if (!is_scalar && !argument.may_be_on_host && seen.misplaced == nullptr) {
-    seen.misplaced = &argument;
-    seen.misplaced_device = tensor.device();
-  }
+  if (!is_scalar && !argument.may_be_on_host) seen.misplace(argument, tensor.device());
   return tensor;
+}
+
+void DeviceKernel::Seen::misplace(const Argument& argument, c10::Device device) {
+  if (misplaced != nullptr) return;
+  misplaced = &argument;
+  misplaced_device = device;
 }
 
 void DeviceKernel::check_devices(const Seen& seen) const {

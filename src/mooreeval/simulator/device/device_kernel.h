@@ -28,8 +28,9 @@ class DeviceKernel : public c10::OperatorKernel {
   // What one call has seen of its arguments.
   struct Seen {
     bool device_tensor = false, device_generator = false, host_generator = false;
-    const Argument* misplaced = nullptr;  // a CPU tensor where a real device would refuse one
+    const Argument* misplaced = nullptr;  // the first on the host where a real device would refuse it
     c10::Device misplaced_device{c10::kCPU};
+    void misplace(const Argument& argument, c10::Device device);
   };
 
   static bool kind_of(const c10::Argument& argument, Kind& kind);

@@ -15,20 +15,23 @@ const Names kWhole = {
 };
 
 const Names kChoosing = {
-    "aten::lstm", "aten::gru", "aten::lstm_cell", "aten::gru_cell", "aten::scaled_dot_product_attention",
+    "aten::lstm",          "aten::gru",           "aten::rnn_tanh",      "aten::rnn_relu",
+    "aten::lstm_cell",     "aten::gru_cell",      "aten::rnn_tanh_cell", "aten::rnn_relu_cell",
+    "aten::scaled_dot_product_attention", "aten::_fused_rms_norm",
 };
 
 // "*": any argument. Zero-dimensional CPU tensors are welcome everywhere and need no entry.
 const std::unordered_map<std::string, Names> kHostArguments = {
     {"aten::copy_", {"*"}},
     {"aten::_foreach_copy_", {"*"}},
-    {"aten::set_", {"*"}},  // checks devices itself
     {"aten::index", {"indices"}},
     {"aten::_unsafe_index", {"indices"}},
     {"aten::_index_put_impl_", {"indices"}},
     {"aten::index_put_", {"indices"}},
     {"aten::lstm", {"batch_sizes"}},
     {"aten::gru", {"batch_sizes"}},
+    {"aten::rnn_tanh", {"batch_sizes"}},
+    {"aten::rnn_relu", {"batch_sizes"}},
     {"aten::_ctc_loss", {"input_lengths", "target_lengths"}},
     {"aten::_foreach_addcmul", {"scalars"}},
     {"aten::_foreach_addcmul_", {"scalars"}},

@@ -13,8 +13,8 @@ bool is_foreign_namespace(const c10::OperatorName& name);
 // choice gives the CPU's bits), or run in one step over long lists of tensors.
 bool runs_as_a_whole(const c10::OperatorName& name);
 
-// Operators without a kernel of their own on any device whose CPU and CUDA paths differ. They decompose when gradients
-// are wanted, and run as a whole otherwise.
+// Composite operators whose CPU and CUDA paths differ. They run as a whole when no gradient is wanted, and otherwise as
+// PyTorch composes them.
 bool chooses_by_device(const c10::OperatorName& name);
 
 // Whether argument `argument` of the operator may be a CPU tensor beside device tensors, as on a real device.
