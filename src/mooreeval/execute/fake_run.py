@@ -5,7 +5,7 @@
 Imports torch and executes task code: for the reference child only.
 
 What a fake run cannot know is guessed and said so (`assumptions`): a value that the code reads out of a tensor
-(`.item()`, `if tensor:`). Where an operator's output shape depends on values, a real run takes the place of the fake one
+(`.item()`, `if tensor:`). Where an operator's output shape depends on values, a real run takes its place
 if the task is small enough; else only the inputs and the weights are known.
 """
 

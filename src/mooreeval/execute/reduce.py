@@ -15,7 +15,6 @@ from mooreeval.execute.fake_run import Cost, fake_run
 from mooreeval.execute.reduce_literals import candidate_literals
 from mooreeval.execute.reduce_plan import within
 from mooreeval.execute.reduce_search import Search
-from mooreeval.execute.reduce_sites import with_values
 from mooreeval.verdict import Reduction
 
 
@@ -74,11 +73,11 @@ def reduce_task(code: str, candidate_text: str, budget: Budget | None = None) ->
     search = Search(code, candidate_literals(candidate_text), before)
     if not within(before.cost, budget.aim()):
         search.reach(budget.aim, budget.ceiling())
-    sites = [(site, search.values[size]) for size in search.sizes for site in size.sites]
-    changed = sorted((pair for pair in sites if pair[0].value != pair[1]), key=lambda pair: pair[0].line)
+    changed = [(site, used) for site, used in search.written(search.values).items() if site.value != used]
+    changed.sort(key=lambda pair: (pair[0].line, pair[0].start))
     after = search.now.cost
     return ReducedTask(
-        code=with_values(code, dict(changed)),
+        code=search.code_at(search.values),
         reductions=[Reduction(name=s.name, original=s.value, used=used, line=s.line) for s, used in changed],
         kept_literals=[str(size) for size in search.sizes if size in search.kept],
         forced=[str(size) for size in search.given_up if search.values[size] != size.original],

@@ -36,7 +36,7 @@ class Literals:
 
 
 def candidate_literals(text: str) -> Literals:
-    """The integers in a candidate's Python and in the C++ in its strings; all numbers of the text if it is no Python."""
+    """The integers in a candidate's Python and in the C++ in its strings; all numbers where it is no Python."""
     tree = parse_python(text) if len(text) <= MAX_CODE_BYTES else SyntaxProblem("too long")
     found = list(_in_cpp(text[:MAX_CODE_BYTES]) if isinstance(tree, SyntaxProblem) else _in_python(tree, text))
     return Literals(

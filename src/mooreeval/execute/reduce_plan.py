@@ -1,4 +1,4 @@
-"""Which sizes to lower to reach a cost, by power laws: cost ~ size ** exponent, one exponent for each part of a cost."""
+"""Which sizes to lower to reach a cost, by power laws: cost ~ size ** exponent, one for each part of a cost."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Literal
 
 from mooreeval.errors import TaskError
@@ -29,6 +30,7 @@ _SEMANTIC = re.compile(
 )
 _LARGEST_SMALL = 32  # channel counts up to here are touched late
 _LARGEST_SEMANTIC = 512  # above, a name like `window_size` or `num_classes` still means a size
+_PAIRS_TRIED = 6  # sizes that may have to be joined
 _TRIES = 4  # values of one size that are tried where the model refuses one
 _TRUSTED = 1.5  # a prediction that is off by more has its exponents measured again
 _COINCIDENCES = frozenset(1 << power for power in range(11))  # derived sizes equal to block sizes by accident
@@ -36,7 +38,10 @@ _COINCIDENCES = frozenset(1 << power for power in range(11))  # derived sizes eq
 
 @dataclass(frozen=True)
 class Size:
-    """One integer of the task, in all places where it stands for the same kind of thing."""
+    """One integer of the task, in all places where it stands for the same kind of thing.
+
+    Where two different integers can only change together, `original` is the smaller one, and both are its sites.
+    """
 
     name: str
     original: int
@@ -46,21 +51,29 @@ class Size:
     def __str__(self) -> str:
         return f"{self.name}={self.original}"
 
+    def allows(self, value: int) -> bool:
+        """Whether all sites, which move in proportion, stay whole numbers."""
+        return all(site.value * value % self.original == 0 for site in self.sites)
+
+    def at(self, value: int) -> dict[Site, int]:
+        """What to write into each site."""
+        return {site: site.value * value // self.original for site in self.sites}
+
 
 @dataclass(frozen=True)
 class Stage:
     """How small each kind of size may become; a kind that is not named stays."""
 
     floors: Mapping[Kind, int]
-    aim_factor: int | None  # times the budget's aim; None: only the ceiling counts
+    aim_factor: int = 1  # times the budget's aim
 
 
 STAGES = (
-    Stage({"batch": 8, "size": 256}, 1),
-    Stage({"batch": 4, "size": 64}, 1),
-    Stage({"batch": 2, "size": 32}, 1),
-    Stage({"batch": 2, "size": 16, "small": 8}, 4),
-    Stage({"batch": 2, "size": 4, "small": 4, "semantic": 2}, None),
+    Stage({"batch": 8, "size": 256}),
+    Stage({"batch": 4, "size": 64}),
+    Stage({"batch": 2, "size": 32}),
+    Stage({"batch": 2, "size": 16, "small": 8}, aim_factor=4),
+    Stage({"batch": 2, "size": 4, "small": 4, "semantic": 2}),  # for the ceiling only
 )
 _ORDINARY = 3  # the stages after which a task begins to lose its character
 
@@ -98,30 +111,48 @@ class Search:
             self._run_stages(aim, ceiling)
 
     def _run_stages(self, aim: Callable[[int], Cost], ceiling: Cost) -> None:
-        for number, stage in enumerate(STAGES):
-            # Kept sizes alone must not drive the others below the ordinary stages.
-            only_ceiling = stage.aim_factor is None or (self.kept and number >= _ORDINARY)
-            self._reach_in_stage(ceiling if only_ceiling else aim(stage.aim_factor or 1), stage)
+        # Kept sizes alone must not drive the others below the ordinary stages.
+        aimed = STAGES[:_ORDINARY] if self.kept else STAGES[: _ORDINARY + 1]
+        for stage in aimed:
+            self._reach_in_stage(aim(stage.aim_factor), stage, at_any_rate=stage is aimed[-1])
+        for stage in STAGES[len(aimed) :]:
+            self._reach_in_stage(ceiling, stage, at_any_rate=True)
 
-    def _reach_in_stage(self, aim: Cost, stage: Stage) -> None:
+    def _reach_in_stage(self, aim: Cost, stage: Stage, at_any_rate: bool) -> None:
+        """Lowers sizes until the cost is within the aim. Where no plan promises that, a later stage will do better."""
         while not within(self.now.cost, aim):
             levers = [lever for size in self.sizes if (lever := self._lever(size, stage))]
             plan = planned(self.values, self.now.cost, aim, levers)
-            if not plan.moved or not (self._accept(plan) or self._accept_singly(plan, stage)):
+            if not plan.moved or not (at_any_rate or within(plan.cost, aim)):
+                return
+            if not self._accept(plan) and not self._accept_singly(plan, stage):
                 return
 
     def _join_inseparable_sizes(self) -> None:
-        """Makes one size of a batch and another dimension of equal value where the model demands that they be equal."""
-        for batch in [size for size in self.sizes if size.kind == "batch"]:
-            twin = next((s for s in self.sizes if s.original == batch.original and s.kind == "size"), None)
-            if twin is None or self._probe(batch, STAGES[0]) or self._probe(twin, STAGES[0]):
-                continue
-            joined = Size(twin.name, twin.original, twin.kind, (*batch.sites, *twin.sites))
-            self.sizes = [joined if size is twin else size for size in self.sizes if size is not batch]
-            self.values = {size: size.original for size in self.sizes}
-            self._fixed.clear()
-            self._effects.clear()
-            self._runs.clear()
+        """Joins two sizes that the model refuses to change alone but not together, in proportion."""
+        stage = STAGES[_ORDINARY - 1]
+        refused = [
+            size
+            for size in self.sizes
+            if self._options(size, self.values, _LARGEST_SMALL) and not self._probe(size, stage)
+        ]
+        if not refused:
+            return
+        late = STAGES[_ORDINARY]
+        refused = [size for size in self.sizes if size.kind in late.floors and not self._probe(size, late)]
+        for first, second in list(combinations(refused, 2))[:_PAIRS_TRIED]:
+            if first in self.sizes and second in self.sizes:
+                self._join(first, second, late)
+
+    def _join(self, first: Size, second: Size, stage: Stage) -> None:
+        base = min(first, second, key=lambda size: size.original)
+        joined = Size(base.name, base.original, base.kind, (*first.sites, *second.sites))
+        state = self.sizes, self.values, self._runs
+        self.sizes = [joined, *(size for size in self.sizes if size not in (first, second))]
+        self.values = {size: size.original for size in self.sizes}
+        self._runs = {}
+        if not self._probe(joined, stage):
+            self.sizes, self.values, self._runs = state
 
     # ------------------------------------------------------------------------------------------------ carried literals
     def _is_carried(self, size: Size) -> bool:
@@ -173,7 +204,7 @@ class Search:
     def _options(self, size: Size, values: Mapping[Size, int], floor: int) -> list[int]:
         """Lower values, descending; sizes that were different stay different."""
         taken = {value for other, value in values.items() if other.original != size.original}
-        return [v for v in ladder(size.original, floor) if v < values[size] and v not in taken]
+        return [v for v in ladder(size.original, floor) if v < values[size] and v not in taken and size.allows(v)]
 
     # ------------------------------------------------------------------------------------------------------------ runs
     def _accept(self, plan: Plan[Size]) -> bool:
@@ -191,8 +222,7 @@ class Search:
         moved = False
         for size in sorted(plan.moved, key=self.sizes.index):
             aim = plan.values[size]
-            near = sorted(self._options(size, self.values, stage.floors[size.kind]), key=lambda v: abs(v - aim))
-            for value in near[:_TRIES]:
+            for value in _near(self._options(size, self.values, stage.floors[size.kind]), size.original, aim):
                 run = self._run({**self.values, size: value})
                 if run:
                     self.values, self.now, moved = {**self.values, size: value}, run, True
@@ -209,10 +239,17 @@ class Search:
             self._runs[key] = self._checked_run(values)
         return self._runs[key]
 
+    def code_at(self, values: Mapping[Size, int]) -> str:
+        """The task with these values."""
+        return with_values(self.code, self.written(values))
+
+    def written(self, values: Mapping[Size, int]) -> dict[Site, int]:
+        """What stands in each site at these values."""
+        return {site: value for size in self.sizes for site, value in size.at(values[size]).items()}
+
     def _checked_run(self, values: Mapping[Size, int]) -> FakeRun | None:
-        code = with_values(self.code, {site: values[size] for size in self.sizes for site in size.sites})
         try:
-            run = fake_run(code)
+            run = fake_run(self.code_at(values))
         except TaskError:
             return None
         shapes = _shapes(run)
@@ -248,6 +285,14 @@ def _shapes(run: FakeRun) -> dict[tuple[object, ...], int]:
                     product *= tensor.shape[last]
                     found[group, position, first, last] = product
     return found
+
+
+def _near(options: list[int], original: int, aim: int) -> list[int]:
+    """The options nearest to the aim: of all, and of those that keep the residue modulo each power of two."""
+    moduli = [1 << power for power in range(11)]
+    kept = [[v for v in options if (original - v) % modulus == 0] for modulus in moduli]
+    nearest = {min(values, key=lambda v: abs(v - aim)) for values in kept if values}
+    return sorted(nearest, key=lambda v: abs(v - aim))[: _TRIES + 1]
 
 
 def _spread(options: list[int], first: int) -> list[int]:
