@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -25,7 +27,9 @@ simulator = ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
 simulator.moore_sim_report.restype = ctypes.c_char_p
 fd = os.open(report, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
 simulator.moore_sim_install(fd)
-simulator.moore_sim_configure(int(order), ctypes.c_uint64(int(seed)), int(threads), int(check), ctypes.c_uint64(int(budget)))
+simulator.moore_sim_configure(
+    int(order), ctypes.c_uint64(int(seed)), int(threads), int(check), ctypes.c_uint64(int(budget))
+)
 value = getattr(ctypes.CDLL(kernels), "run_" + function)()
 with open(report, "wb") as out:
     out.write(simulator.moore_sim_report())
@@ -86,47 +90,61 @@ class Run:
 
 
 def _compile(arguments: list[str | Path]) -> None:
-    done = subprocess.run(["g++", "-std=c++20", "-fPIC", "-shared", *map(str, arguments)], capture_output=True, text=True)
+    done = subprocess.run(
+        ["g++", "-std=c++20", "-fPIC", "-shared", *map(str, arguments)], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
 
 
-def _build_library(target: Path, *flags: str) -> Path:
+def _once(factory: pytest.TempPathFactory, name: str, build: Callable[[Path], None]) -> Path:
+    """A folder that `build` filled, shared by the workers of a parallel test run."""
+    common = factory.getbasetemp()
+    common = common.parent if "PYTEST_XDIST_WORKER" in os.environ else common
+    folder = common / name
+    with (common / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "done").exists():
+            folder.mkdir(exist_ok=True)
+            build(folder)
+            (folder / "done").touch()
+    return folder
+
+
+def _build_library(folder: Path, *flags: str) -> None:
     sources = sorted((SIMULATOR / "runtime").glob("*.cpp"))
     options = ["-fvisibility=hidden", "-pthread", "-Wl,-Bsymbolic-functions", "-I", SIMULATOR / "include"]
-    _compile([*flags, *options, *sources, "-o", target, "-ldl"])
-    return target
+    _compile([*flags, *options, *sources, "-o", folder / "libmoore_sim.so", "-ldl"])
+
+
+def _build_kernels(folder: Path, library: Path) -> None:
+    instrumented = ["-O2", "-g1", "-fsanitize=thread,alignment", "--param=tsan-distinguish-volatile=1"]
+    for source in sorted(KERNELS.glob("*.cpp")):
+        unit = folder / f"{source.stem}.o"
+        _compile([*instrumented, "-I", SIMULATOR / "include", "-c", source, "-o", unit])
+        wrap = "-Wl,--wrap=memcpy,--wrap=memset,--wrap=memmove"
+        _compile([unit, wrap, library, "-o", folder / f"{source.stem}.so"])
 
 
 @pytest.fixture(scope="session")
 def runtime_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return _build_library(tmp_path_factory.mktemp("runtime") / "libmoore_sim.so", "-O2")
+    return _once(tmp_path_factory, "runtime", lambda f: _build_library(f, "-O2")) / "libmoore_sim.so"
 
 
 @pytest.fixture(scope="session")
 def portable_runtime_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run time with the context switch of machines other than x86-64."""
-    folder = tmp_path_factory.mktemp("portable")
-    return _build_library(folder / "libmoore_sim.so", "-O0", "-DMOORE_SIM_UCONTEXT")
+    folder = _once(tmp_path_factory, "portable", lambda f: _build_library(f, "-O0", "-DMOORE_SIM_UCONTEXT"))
+    return folder / "libmoore_sim.so"
 
 
 @pytest.fixture(scope="session")
 def kernel_libraries(runtime_library: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    folder = tmp_path_factory.mktemp("kernels")
-    instrumented = ["-O2", "-g1", "-fsanitize=thread,alignment", "--param=tsan-distinguish-volatile=1"]
-    built = {}
-    for source in sorted(KERNELS.glob("*.cpp")):
-        built[source.stem] = folder / f"{source.stem}.so"
-        objects = folder / f"{source.stem}.o"
-        _compile([*instrumented, "-I", SIMULATOR / "include", "-c", source, "-o", objects])
-        wrap = "-Wl,--wrap=memcpy,--wrap=memset,--wrap=memmove"
-        _compile([objects, wrap, runtime_library, "-o", built[source.stem]])
-    return built
+    folder = _once(tmp_path_factory, "kernels", lambda f: _build_kernels(f, runtime_library))
+    return {source.stem: folder / f"{source.stem}.so" for source in KERNELS.glob("*.cpp")}
 
 
 @pytest.fixture
-def run_kernel(
-    runtime_library: Path, kernel_libraries: dict[str, Path], tmp_path: Path
-) -> Callable[..., Run]:
+def run_kernel(runtime_library: Path, kernel_libraries: dict[str, Path], tmp_path: Path) -> Callable[..., Run]:
     """`run(function, check=..., order=..., ...)` calls `run_<function>` of the file that defines it in a child."""
     owner = {
         line.split("RUN(")[1].split(")")[0]: stem

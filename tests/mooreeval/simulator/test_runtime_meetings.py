@@ -21,7 +21,9 @@ def test_threads_meet_on_several_host_threads(run_kernel, function):
     assert (run.value, run.findings) == (1, [])
 
 
-@pytest.mark.parametrize("function", [*RIGHT, "deadlock", "warp_tail_volatile", "spin_lock"])
+@pytest.mark.parametrize(
+    "function", ["warp_sums", "votes", "lanes_exit", "deadlock", "warp_tail_volatile", "spin_lock"]
+)
 def test_the_portable_context_switch_agrees(run_kernel, portable_runtime_library, function):
     ours, portable = run_kernel(function), run_kernel(function, library=portable_runtime_library)
     assert portable.value == ours.value == 1

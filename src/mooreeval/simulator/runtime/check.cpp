@@ -39,11 +39,13 @@ const char* verb(Kind kind) { return kind.atomic ? "atomic update" : kind.write 
 void remember_told(Address a, size_t bytes) { told_address = a, told_bytes = bytes; }
 
 bool spend() {
+  if (budget.spent()) {
+    statistics.check_stopped = true;
+    watching = false;
+    return false;
+  }
   ++budget.used, ++statistics.watched;
-  if (!budget.spent()) return true;
-  statistics.check_stopped = true;
-  watching = false;
-  return false;
+  return true;
 }
 
 void tell_misaligned(Address a, size_t bytes, size_t alignment, Kind kind, Address pc) {
@@ -144,18 +146,19 @@ void begin_launch(const LaunchState& launch) {
 void end_launch() { trim_shadows(); }
 
 // With a budget for fewer blocks than there are: half of them from the beginning, where neighbours meet, the last two,
-// and a random choice of the others.
+// and a random choice of the others. One block's worth is kept in reserve, for blocks do not cost all the same.
+bool is_sampled(uint64_t block, uint64_t position) {
+  constexpr uint64_t LAST = 2;
+  const uint64_t each = std::max<uint64_t>(1, budget.used / budget.watched_blocks);
+  const uint64_t affordable = budget.limit / each;
+  if (affordable > budget.blocks || position + LAST >= budget.blocks) return true;
+  if (affordable <= budget.watched_blocks + LAST + 1) return false;
+  const uint64_t left = affordable - budget.watched_blocks - LAST - 1;
+  return position < affordable / 2 || mix(settings.seed ^ 0xC4EC, block) % (budget.blocks - position) < left;
+}
+
 bool begin_block(const Worker& w, uint64_t position) {
-  bool watch = true;
-  if (!budget.unlimited() && position > 0) {
-    const uint64_t each = std::max<uint64_t>(1, budget.used / std::max<uint64_t>(1, budget.watched_blocks));
-    const uint64_t affordable = budget.limit / each, last = 2;
-    const uint64_t left = affordable > budget.watched_blocks ? affordable - budget.watched_blocks : 0;
-    const uint64_t draw = mix(settings.seed ^ 0xC4EC, w.block) % std::max<uint64_t>(1, budget.blocks - position);
-    watch = !budget.spent() && left > 0 &&
-            (affordable >= budget.blocks || position < affordable / 2 || position + last >= budget.blocks ||
-             (left > last && draw < left - last));
-  }
+  const bool watch = budget.unlimited() || budget.watched_blocks == 0 || (!budget.spent() && is_sampled(w.block, position));
   if (!watch) return statistics.check_stopped = true, false;
   ++budget.watched_blocks;
   clocks::begin_block(w.block);
