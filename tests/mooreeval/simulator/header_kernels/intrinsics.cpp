@@ -62,11 +62,21 @@ __global__ void atomics(int* i, unsigned* u, unsigned long long* l, float* f, do
   atomicAdd(&l[0], 1ull << 33), atomicMax(&l[1], (unsigned long long)t << 40);
   atomicAdd(&f[0], 0.5f), atomicAdd(&d[0], 0.25);
   atomicExch(&f[1], float(t >= 0));
-  for (int seen = i[8];;) {  // a lock-free maximum of squares, as real code writes it
-    const int assumed = seen;
-    seen = atomicCAS(&i[8], assumed, max(assumed, t * t));
-    if (seen == assumed) break;
-  }
+}
+// A lock-free maximum and a sum of doubles, as real code writes them: a plain read, then compare-and-swap.
+__global__ void loops(int* largest, double* sum) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  int seen = *largest, assumed;
+  do {
+    assumed = seen;
+    seen = atomicCAS(largest, assumed, max(assumed, t * t));
+  } while (seen != assumed);
+  auto* words = reinterpret_cast<unsigned long long*>(sum);
+  unsigned long long old = *words, before;
+  do {
+    before = old;
+    old = atomicCAS(words, before, __double_as_longlong(0.5 + __longlong_as_double(before)));
+  } while (before != old);
 }
 
 EXPORT void run_to_int(float* x, int* y, int n) {
@@ -114,11 +124,17 @@ EXPORT void run_mixed_min_max(int* y, int n) {
   dy.back();
 }
 EXPORT void run_atomics(int* i, unsigned* u, unsigned long long* l, float* f, double* d, int n) {
-  OnDevice<int> di(i, 9);
+  OnDevice<int> di(i, 8);
   OnDevice<unsigned> du(u, 3);
   OnDevice<unsigned long long> dl(l, 2);
   OnDevice<float> df(f, 2);
   OnDevice<double> dd(d, 1);
   LAUNCH(atomics, n / 64, 64, di.data, du.data, dl.data, df.data, dd.data);
   di.back(), du.back(), dl.back(), df.back(), dd.back();
+}
+EXPORT void run_loops(int* largest, double* sum, int n) {
+  OnDevice<int> dl(largest, 1);
+  OnDevice<double> ds(sum, 1);
+  LAUNCH(loops, n / 64, 64, dl.data, ds.data);
+  dl.back(), ds.back();
 }

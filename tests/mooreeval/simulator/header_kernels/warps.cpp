@@ -26,6 +26,7 @@ __global__ void votes(const int* x, unsigned* y) {
   const int t = threadIdx.x, left = blockDim.x - t / 32 * 32;
   const unsigned mask = left >= 32 ? 0xffffffffu : (1u << left) - 1;
   unsigned* o = y + 12 * t;
+  o[11] = __activemask();  // before anything lets a thread run to its end
   o[0] = __ballot_sync(mask, x[t] & 1);
   o[1] = __any_sync(mask, x[t] == 3);
   o[2] = __all_sync(mask, x[t] < 1000);
@@ -38,7 +39,6 @@ __global__ void votes(const int* x, unsigned* y) {
   o[8] = __reduce_min_sync(mask, unsigned(x[t]));
   o[9] = __reduce_xor_sync(mask, unsigned(x[t]));
   o[10] = __syncthreads_count(x[t] & 1);
-  o[11] = __activemask();
 }
 __global__ void groups(const float* x, float* y) {
   const auto block = cg::this_thread_block();

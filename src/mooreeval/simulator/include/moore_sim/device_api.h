@@ -12,13 +12,15 @@
 
 MOORE_SIM_HEADERS_BEGIN
 
+inline constexpr int SHARED_BYTES_OPT_IN = 163 << 10;  // what cudaFuncSetAttribute may ask for
+
 // An A100's limits: what compute capability 8.0 promises, with its smallest memory. Rates are plausible, nothing more.
 inline void describe_device(cudaDeviceProp* properties) {
   cudaDeviceProp p{};
   std::snprintf(p.name, sizeof p.name, "Simulated CUDA device");
   p.totalGlobalMem = size_t(40) << 30;
   p.sharedMemPerBlock = 48 << 10, p.sharedMemPerMultiprocessor = 164 << 10;
-  p.sharedMemPerBlockOptin = shared_memory_limit(), p.reservedSharedMemPerBlock = 1 << 10;
+  p.sharedMemPerBlockOptin = SHARED_BYTES_OPT_IN, p.reservedSharedMemPerBlock = 1 << 10;
   p.totalConstMem = 64 << 10, p.memPitch = 0x7fffffff, p.textureAlignment = 512, p.texturePitchAlignment = 32;
   p.regsPerBlock = p.regsPerMultiprocessor = 64 << 10;
   p.warpSize = 32, p.maxThreadsPerBlock = 1024, p.maxThreadsPerMultiProcessor = 2048;
@@ -145,8 +147,7 @@ MOORE_SIM_HOST cudaError_t cudaProfilerStop() { return cudaSuccess; }
 // ------------------------------------------------------------------------------------------------ kernels
 template <class K> MOORE_SIM_HOST cudaError_t cudaFuncSetAttribute(K&&, cudaFuncAttribute attribute, int value) {
   if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
-  if (value < 0 || static_cast<size_t>(value) > moore_sim::shared_memory_limit())
-    return moore_sim::failed(cudaErrorInvalidValue);
+  if (value < 0 || value > moore_sim::SHARED_BYTES_OPT_IN) return moore_sim::failed(cudaErrorInvalidValue);
   moore_sim::set_max_dynamic_shared(static_cast<size_t>(value));
   return cudaSuccess;
 }

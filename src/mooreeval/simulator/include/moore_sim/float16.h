@@ -194,7 +194,7 @@ template <Round mode, class H> inline H converted(float value) {
   const float lost = value - nearest.value();
   const bool negative = nearest.bits & 0x8000u;
   if constexpr (mode == Round::NEAREST) return nearest;
-  if (!(lost != 0)) return nearest;
+  if (!(lost < 0) && !(lost > 0)) return nearest;  // exact, infinite or NaN
   const bool upwards = mode == Round::UP || (mode == Round::ZERO && negative);
   if (mode == Round::ZERO ? (lost > 0) == !negative : (lost > 0) != upwards) return nearest;
   if ((nearest.bits & 0x7fffu) == 0) return H::from_bits(upwards ? 0x0001 : 0x8001);

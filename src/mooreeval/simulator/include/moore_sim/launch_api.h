@@ -10,8 +10,9 @@ template <class... P>
 MOORE_SIM_HOST cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments,
                                             size_t shared_bytes = 0, cudaStream_t stream = nullptr) {
   [&]<size_t... I>(std::index_sequence<I...>) {
-    (moore_sim::Launch("cudaLaunchKernel", grid, block, shared_bytes, stream) %
-     [kernel](auto&... copies) { kernel(copies...); })(*static_cast<std::decay_t<P>*>(arguments[I])...);
+    ([kernel](auto&... copies) { kernel(copies...); } %
+     moore_sim::Launch("cudaLaunchKernel", grid, block, shared_bytes, stream))(
+        *static_cast<std::decay_t<P>*>(arguments[I])...);
   }(std::index_sequence_for<P...>{});
   return static_cast<cudaError_t>(moore_sim::last_error(false));
 }
@@ -25,8 +26,8 @@ MOORE_SIM_HOST cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, 
     if (config->attrs[i].id == cudaLaunchAttributeClusterDimension) moore_sim::unsupported("thread block clusters");
     if (config->attrs[i].id == cudaLaunchAttributeCooperative) moore_sim::unsupported("cooperative launch");
   }
-  (moore_sim::Launch("cudaLaunchKernelEx", config->gridDim, config->blockDim, config->dynamicSmemBytes,
-                     config->stream) %
-   [kernel](auto&... copies) { kernel(copies...); })(static_cast<std::decay_t<P>>(std::forward<A>(values))...);
+  ([kernel](auto&... copies) { kernel(copies...); } %
+   moore_sim::Launch("cudaLaunchKernelEx", config->gridDim, config->blockDim, config->dynamicSmemBytes,
+                     config->stream))(static_cast<std::decay_t<P>>(std::forward<A>(values))...);
   return static_cast<cudaError_t>(moore_sim::last_error(false));
 }

@@ -109,9 +109,10 @@ MOORE_SIM_MATCH(double, unsigned long)
 #undef MOORE_SIM_MATCH
 
 // ------------------------------------------------------------------------------------------------ reductions
+// Conversion to 64 bits keeps the sign of an int, which the signed minimum and maximum compare.
 #define MOORE_SIM_REDUCTION(name, T, op) \
   MOORE_SIM_DEVICE T name(unsigned int mask, T value) { \
-    return static_cast<T>(moore_sim::reduce(moore_sim::WarpOp::op, mask, static_cast<unsigned int>(value))); \
+    return static_cast<T>(moore_sim::reduce(moore_sim::WarpOp::op, mask, static_cast<uint64_t>(value))); \
   }
 MOORE_SIM_REDUCTION(__reduce_add_sync, unsigned int, ADD)
 MOORE_SIM_REDUCTION(__reduce_add_sync, int, ADD)
