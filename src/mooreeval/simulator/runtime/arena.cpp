@@ -15,6 +15,7 @@
 #include "findings.h"
 #include "moore_sim/runtime.h"
 #include "shadow.h"
+#include "signals.h"
 
 namespace moore_sim {
 
@@ -26,11 +27,12 @@ namespace {
 constexpr size_t GRANULE = 64 << 10;
 constexpr size_t GUARD_BEFORE = 1 << 20;
 constexpr size_t GUARD_AFTER_MIN = 1 << 20, GUARD_AFTER_MAX = 256 << 20;
-constexpr int FREE_PATTERN = 0xFF;   // NaN in every floating type, -1 in every integer
+constexpr size_t HUGE = 4 << 20;    // from here on huge pages pay: filling and protecting cost time per page
+constexpr int FREE_PATTERN = 0xFF;  // NaN in every floating type, -1 in every integer
 
 std::mutex arena_mutex;
 Region** region_of_granule = nullptr;
-std::vector<Region*> live_regions;
+std::vector<Region*> accessible_regions;
 size_t granule_count = 0, next_granule = 0;
 uint64_t used_bytes = 0, peak_bytes = 0, limit_bytes = UINT64_MAX;
 int open_count = 0;
@@ -53,6 +55,7 @@ void reserve_arena() {
     region_of_granule = static_cast<Region**>(table);
     arena_begin = round_up(address_of(range), GRANULE);
     arena_bytes = bytes;
+    install_signal_handlers();
     return;
   }
   unsupported("simulated device memory (no address space left)");
@@ -63,7 +66,8 @@ void forget_region(Region* r) {
   delete r;
 }
 
-// First granule of `count` ones that no live allocation holds, from the hand onwards; granule_count when there are none.
+// First granule of `count` ones that no live allocation holds, from the hand onwards; granule_count when there are
+// none.
 size_t claim_granules(size_t count) {
   size_t start = next_granule + count <= granule_count ? next_granule : 0;
   for (int rounds = 0; rounds < 2;) {
@@ -99,44 +103,46 @@ Region* claim_region(size_t bytes) {
   return r;
 }
 
-bool set_access(const Region& r, bool open) {
-  return mprotect(reinterpret_cast<void*>(r.map), r.map_bytes, open ? PROT_READ | PROT_WRITE : PROT_NONE) == 0;
+bool set_access(Region& r, bool accessible) {
+  if (mprotect(reinterpret_cast<void*>(r.map), r.map_bytes, accessible ? PROT_READ | PROT_WRITE : PROT_NONE) != 0)
+    return false;
+  r.accessible = accessible;
+  return true;
 }
 
-void set_access_of_all(bool open) {
-  for (const Region* r : live_regions)
-    if (!set_access(*r, open)) unsupported("device memory (the host refuses to change its protection)");
+bool make_accessible(Region& r) {
+  if (!set_access(r, true)) return false;
+  accessible_regions.push_back(&r);
+  return true;
 }
 
-void list_as_live(Region* r) {
-  r->live_index = live_regions.size();
-  live_regions.push_back(r);
-  used_bytes += r->map_bytes;
+void close_all() {
+  for (Region* r : accessible_regions) set_access(*r, false);
+  accessible_regions.clear();
+}
+
+void count_bytes(const Region& r) {
+  used_bytes += r.map_bytes;
   peak_bytes = std::max(peak_bytes, used_bytes);
-}
-
-void unlist(Region* r) {
-  live_regions[r->live_index] = live_regions.back();
-  live_regions[r->live_index]->live_index = r->live_index;
-  live_regions.pop_back();
-  used_bytes -= r->map_bytes;
 }
 
 // A fresh mapping in place of the pages gives the memory back and lets the kernel merge the range with its neighbours.
 void release_pages(const Region& r) {
-  mmap(reinterpret_cast<void*>(r.map), r.map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  mmap(reinterpret_cast<void*>(r.map), r.map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+       -1, 0);
 }
 
 void tell_bad_free(const void* pointer, Address pc) {
   const Region* r = region_at(address_of(pointer));
-  const char* why = !r ? "it was never allocated on the device" : !r->live ? "it was freed before" : "it is not where an allocation begins";
+  const char* why = !r         ? "it was never allocated on the device"
+                    : !r->live ? "it was freed before"
+                               : "it is not where an allocation begins";
   add_finding({.kind = "api_error", .pc = pc}, "free of a pointer that is no live allocation: %s", why);
 }
 
 }  // namespace
 
 Region* region_at(Address a) { return in_arena(a) ? region_of_granule[(a - arena_begin) / GRANULE] : nullptr; }
-bool device_memory_is_open() { return __atomic_load_n(&open_count, __ATOMIC_ACQUIRE) > 0; }
 uint64_t peak_device_bytes() { return peak_bytes; }
 void limit_device_memory(uint64_t bytes) { limit_bytes = bytes; }
 
@@ -146,10 +152,11 @@ void* device_malloc(size_t bytes) {
   if (bytes > arena_bytes / 2 || round_up(bytes + 1, PAGE) + used_bytes > limit_bytes) return nullptr;
   Region* r = claim_region(bytes);
   if (!r) return nullptr;
-  if (!set_access(*r, true)) return forget_region(r), nullptr;
+  if (!make_accessible(*r)) return forget_region(r), nullptr;
+  if (r->map_bytes >= HUGE) madvise(reinterpret_cast<void*>(r->map), r->map_bytes, MADV_HUGEPAGE);
   std::memset(reinterpret_cast<void*>(r->map), FREE_PATTERN, r->map_bytes);
-  list_as_live(r);
-  if (open_count == 0) set_access(*r, false);
+  count_bytes(*r);
+  if (open_count == 0) close_all();
   return reinterpret_cast<void*>(r->base);
 }
 
@@ -161,8 +168,9 @@ bool device_free(void* pointer) {
     tell_bad_free(pointer, address_of(__builtin_return_address(0)));
     return false;
   }
-  unlist(r);
-  r->live = false;
+  std::erase(accessible_regions, r);
+  used_bytes -= r->map_bytes;
+  r->live = r->accessible = false;
   release_pages(*r);
   drop_shadow(*r);
   return true;
@@ -170,14 +178,21 @@ bool device_free(void* pointer) {
 
 void open_device_memory() {
   std::lock_guard lock(arena_mutex);
-  if (open_count == 0) set_access_of_all(true);
-  __atomic_store_n(&open_count, open_count + 1, __ATOMIC_RELEASE);
+  ++open_count;
 }
 
 void close_device_memory() {
   std::lock_guard lock(arena_mutex);
-  __atomic_store_n(&open_count, open_count - 1, __ATOMIC_RELEASE);
-  if (open_count == 0) set_access_of_all(false);
+  if (--open_count == 0) close_all();
+}
+
+// Called by the signal handler. The arena's own code never faults, so the mutex is not held by this thread.
+bool open_on_fault(Address a) {
+  if (!in_arena(a)) return false;
+  std::lock_guard lock(arena_mutex);
+  Region* r = region_at(a);
+  if (open_count == 0 || !r || !r->live || a - r->map >= r->map_bytes) return false;
+  return r->accessible || make_accessible(*r);
 }
 
 bool is_device_pointer(const void* pointer) {
@@ -186,7 +201,9 @@ bool is_device_pointer(const void* pointer) {
 }
 
 size_t device_bytes_from(const void* pointer) {
-  return is_device_pointer(pointer) ? region_at(address_of(pointer))->base + region_at(address_of(pointer))->bytes - address_of(pointer) : 0;
+  return is_device_pointer(pointer)
+             ? region_at(address_of(pointer))->base + region_at(address_of(pointer))->bytes - address_of(pointer)
+             : 0;
 }
 
 }  // namespace moore_sim

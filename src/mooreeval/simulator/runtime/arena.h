@@ -12,13 +12,13 @@ struct Region {
   Address base = 0;
   size_t bytes = 0;
   bool live = true;
-  bool module_data = false;        // __device__ variables; not from device_malloc
-  ShadowWord* shadow = nullptr;    // made at the first watched access
+  bool accessible = false;
+  bool module_data = false;      // __device__ variables; not from device_malloc
+  ShadowWord* shadow = nullptr;  // made at the first watched access
   size_t shadow_bytes = 0;
-  Address map = 0;                 // first accessible page
+  Address map = 0;  // first accessible page
   size_t map_bytes = 0;
   size_t first_granule = 0, granules = 0;
-  size_t live_index = 0;
 };
 
 extern Address arena_begin;
@@ -27,7 +27,9 @@ inline bool in_arena(Address a) { return a - arena_begin < arena_bytes; }
 
 // The allocation, live or freed, that holds `a` or whose guard space does; nullptr where there never was one.
 Region* region_at(Address a);
-bool device_memory_is_open();
+// Device memory is opened piece by piece, by the fault of the first access: an operator touches few of a model's
+// hundreds of tensors, and changing a protection costs time for every page. True if `a` may be accessed now.
+bool open_on_fault(Address a);
 uint64_t peak_device_bytes();
 void limit_device_memory(uint64_t bytes);
 

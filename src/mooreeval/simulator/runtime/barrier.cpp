@@ -31,8 +31,10 @@ void release(Worker& w) {
 }
 
 void arrive(Worker& w, Address pc) {
-  if (w.at_barrier == 0) w.barrier_at = pc, w.barrier_first = w.running;
-  else if (w.barrier_at != pc) tell_divergence(w, pc);
+  if (w.at_barrier == 0)
+    w.barrier_at = pc, w.barrier_first = w.running;
+  else if (w.barrier_at != pc)
+    tell_divergence(w, pc);
   w.waits_at[static_cast<size_t>(w.running)] = pc;
   w.state[static_cast<size_t>(w.running)] = State::AT_BARRIER;
   if (w.watched) check::settle();

@@ -19,7 +19,7 @@ size_t told_bytes = 0;
 namespace {
 
 struct Budget {
-  uint64_t limit = 0, used = 0;      // of this launch
+  uint64_t limit = 0, used = 0;  // of this launch
   uint64_t watched_blocks = 0, blocks = 0;
   bool unlimited() const { return limit == 0; }
   bool spent() const { return limit && used >= limit; }
@@ -49,20 +49,26 @@ bool spend() {
 }
 
 void tell_misaligned(Address a, size_t bytes, size_t alignment, Kind kind, Address pc) {
-  add_finding({.kind = "misaligned", .pc = pc}, "%s of %zu bytes at an address that is no multiple of %zu (it is %zu too far)",
-              verb(kind), bytes, alignment, static_cast<size_t>(a % alignment));
+  add_finding({.kind = "misaligned", .pc = pc},
+              "%s of %zu bytes at an address that is no multiple of %zu (it is %zu too far)", verb(kind), bytes,
+              alignment, static_cast<size_t>(a % alignment));
 }
 
 void tell_outside_region(const Region* r, Address a, size_t bytes, Kind kind, Address pc) {
   remember_told(a, bytes);
   const Evidence evidence{.kind = "out_of_bounds", .pc = pc};
-  if (!r) add_finding(evidence, "%s of %zu bytes at a device address that was never allocated", verb(kind), bytes);
-  else if (!r->live) add_finding(evidence, "%s of %zu bytes in freed device memory (byte %td of an allocation of %zu bytes)",
-                                 verb(kind), bytes, static_cast<ptrdiff_t>(a - r->base), r->bytes);
-  else if (a < r->base) add_finding(evidence, "%s of %zu bytes, %zu bytes before an allocation of %zu bytes", verb(kind), bytes,
-                                    static_cast<size_t>(r->base - a), r->bytes);
-  else add_finding(evidence, "%s of %zu bytes at byte %zu of an allocation of %zu bytes: %zu bytes past its end", verb(kind), bytes,
-                   static_cast<size_t>(a - r->base), r->bytes, static_cast<size_t>(a + bytes - r->base - r->bytes));
+  if (!r)
+    add_finding(evidence, "%s of %zu bytes at a device address that was never allocated", verb(kind), bytes);
+  else if (!r->live)
+    add_finding(evidence, "%s of %zu bytes in freed device memory (byte %td of an allocation of %zu bytes)", verb(kind),
+                bytes, static_cast<ptrdiff_t>(a - r->base), r->bytes);
+  else if (a < r->base)
+    add_finding(evidence, "%s of %zu bytes, %zu bytes before an allocation of %zu bytes", verb(kind), bytes,
+                static_cast<size_t>(r->base - a), r->bytes);
+  else
+    add_finding(evidence, "%s of %zu bytes at byte %zu of an allocation of %zu bytes: %zu bytes past its end",
+                verb(kind), bytes, static_cast<size_t>(a - r->base), r->bytes,
+                static_cast<size_t>(a + bytes - r->base - r->bytes));
 }
 
 bool inside(Address a, size_t bytes, Address base, size_t size) { return bytes <= size && a - base <= size - bytes; }
@@ -71,7 +77,8 @@ void region_access(Region& r, Address a, size_t bytes, Kind kind, Address pc) {
   ShadowWord* words = shadow_of(r);
   if (!words) return;
   const char* name = r.module_data ? "a __device__ variable" : "a device allocation";
-  races::track({name, words, r.base & ~Address{3}, clocks::state.launch_start, r.base, r.module_data ? 0 : r.bytes}, a, bytes, kind, pc);
+  races::track({name, words, r.base & ~Address{3}, clocks::state.launch_start, r.base, r.module_data ? 0 : r.bytes}, a,
+               bytes, kind, pc);
   if (kind.atomic || kind.is_volatile) clocks::synchronise(a, device_worker->running);
 }
 
@@ -85,17 +92,20 @@ void tell_outside_shared(const SharedMemory& shared, Address a, size_t bytes, Ki
   remember_told(a, bytes);
   const SharedVariable* v = shared.nearest(a);
   const Evidence evidence{.kind = "shared_out_of_bounds", .pc = pc};
-  if (!v) add_finding(evidence, "%s of %zu bytes before all shared variables", verb(kind), bytes);
-  else add_finding(evidence, "%s of %zu bytes at byte %zu of %s of %zu bytes", verb(kind), bytes, static_cast<size_t>(a - v->base),
-                   v->site ? "a shared variable" : "the dynamic shared memory", v->bytes);
+  if (!v)
+    add_finding(evidence, "%s of %zu bytes before all shared variables", verb(kind), bytes);
+  else
+    add_finding(evidence, "%s of %zu bytes at byte %zu of %s of %zu bytes", verb(kind), bytes,
+                static_cast<size_t>(a - v->base), v->site ? "a shared variable" : "the dynamic shared memory",
+                v->bytes);
 }
 
 // Masks of lanes often read a little more than was written; a warning, and only for whole accesses nobody wrote.
 void check_written(SharedMemory& shared, Address a, size_t bytes, Kind kind, Address pc) {
   uint8_t* written = shared.written(a);
   if ((!kind.write || kind.atomic) && std::find(written, written + bytes, 0) != written + bytes)
-    add_finding({.kind = "uninitialized", .error = false, .pc = pc}, "%s of %zu bytes of shared memory that nothing was written to",
-                verb(kind), bytes);
+    add_finding({.kind = "uninitialized", .error = false, .pc = pc},
+                "%s of %zu bytes of shared memory that nothing was written to", verb(kind), bytes);
   if (kind.write) std::fill(written, written + bytes, 1);
 }
 
@@ -104,8 +114,9 @@ void shared_access(SharedMemory& shared, Address a, size_t bytes, Kind kind, Add
   if (!v || !inside(a, bytes, v->base, v->bytes)) return tell_outside_shared(shared, a, bytes, kind, pc);
   check_written(shared, a, bytes, kind, pc);
   if (!shared_shadow) shared_shadow = map_shared_shadow();
-  races::track({v->site ? "a shared variable" : "dynamic shared memory", shared_shadow, shared.begin(), clocks::state.block_start,
-                v->base, v->bytes}, a, bytes, kind, pc);
+  races::track({v->site ? "a shared variable" : "dynamic shared memory", shared_shadow, shared.begin(),
+                clocks::state.block_start, v->base, v->bytes},
+               a, bytes, kind, pc);
   if (kind.atomic || kind.is_volatile) clocks::synchronise(a, device_worker->running);
 }
 
@@ -116,7 +127,8 @@ bool in_own_memory(const Worker& w, Address a, size_t bytes) {
 
 // A launch through a variable that holds the kernel reads that variable on the launching thread's stack.
 bool reads_host_pointer(const LaunchState& launch, Address a, size_t bytes, Kind kind) {
-  return !kind.write && bytes == sizeof(void*) && a % sizeof(void*) == 0 && a >= launch.host_stack_low && a < launch.host_stack_high;
+  return !kind.write && bytes == sizeof(void*) && a % sizeof(void*) == 0 && a >= launch.host_stack_low &&
+         a < launch.host_stack_high;
 }
 
 bool on_other_stack(const Worker& w, Address a) {
@@ -131,8 +143,10 @@ void other_access(Worker& w, Address a, size_t bytes, Kind kind, Address pc) {
   if (reads_host_pointer(*w.launch, a, bytes, kind)) return;
   remember_told(a, bytes);
   const char* what = on_other_stack(w, a) ? "local memory of another thread" : "host memory";
-  if (a < PAGE) add_finding({.kind = "out_of_bounds", .pc = pc}, "%s of %zu bytes through a null pointer", verb(kind), bytes);
-  else add_finding({.kind = "host_memory", .pc = pc}, "%s of %zu bytes of %s in a kernel", verb(kind), bytes, what);
+  if (a < PAGE)
+    add_finding({.kind = "out_of_bounds", .pc = pc}, "%s of %zu bytes through a null pointer", verb(kind), bytes);
+  else
+    add_finding({.kind = "host_memory", .pc = pc}, "%s of %zu bytes of %s in a kernel", verb(kind), bytes, what);
 }
 
 }  // namespace
@@ -158,7 +172,8 @@ bool is_sampled(uint64_t block, uint64_t position) {
 }
 
 bool begin_block(const Worker& w, uint64_t position) {
-  const bool watch = budget.unlimited() || budget.watched_blocks == 0 || (!budget.spent() && is_sampled(w.block, position));
+  const bool watch =
+      budget.unlimited() || budget.watched_blocks == 0 || (!budget.spent() && is_sampled(w.block, position));
   if (!watch) return statistics.check_stopped = true, false;
   ++budget.watched_blocks;
   clocks::begin_block(w.block);

@@ -7,7 +7,8 @@ namespace moore_sim::check {
 
 void begin_launch(const LaunchState& launch);
 void end_launch();
-// Whether to watch the block at this position of the launch's order; with a budget, the first, the last and some others.
+// Whether to watch the block at this position of the launch's order; with a budget, the first, the last and some
+// others.
 bool begin_block(const Worker& worker, uint64_t position);
 void end_block(Worker& worker);
 bool has_budget();

@@ -10,7 +10,7 @@ Now state;
 
 namespace {
 
-constexpr uint32_t CLOCK_LIMIT = 3'000'000'000u;   // a launch that begins later starts the count anew
+constexpr uint32_t CLOCK_LIMIT = 3'000'000'000u;  // a launch that begins later starts the count anew
 
 struct BlockStart {
   uint32_t clock;
@@ -41,14 +41,14 @@ struct Acquired {
 };
 using AcquiredList = std::vector<Acquired>;
 struct Variable {
-  std::vector<Release> releases;   // in order of time
-  AcquiredList before;             // what the releasing threads themselves had taken over
+  std::vector<Release> releases;  // in order of time
+  AcquiredList before;            // what the releasing threads themselves had taken over
 };
 std::unordered_map<Address, Variable> variables;
 AcquiredList block_acquired;
 AcquiredList thread_acquired[MAX_THREADS];
 bool some_thread_acquired = false;
-uint32_t fenced[MAX_THREADS];      // date of a thread's last fence
+uint32_t fenced[MAX_THREADS];  // date of a thread's last fence
 
 void take_over(AcquiredList& list, Acquired item) {
   for (Acquired& known : list)
@@ -92,7 +92,8 @@ bool published(const Acquired& item, Cell earlier, uint64_t block, int depth) {
 }
 
 bool published_to(const AcquiredList& list, Cell earlier, uint64_t block) {
-  return std::any_of(list.begin(), list.end(), [&](const Acquired& item) { return published(item, earlier, block, 0); });
+  return std::any_of(list.begin(), list.end(),
+                     [&](const Acquired& item) { return published(item, earlier, block, 0); });
 }
 
 uint32_t warp_clock(int thread) { return state.warp[thread / WARP]; }
@@ -162,8 +163,10 @@ void barrier_released() {
 
 void warp_met(int warp, unsigned group, unsigned alive) {
   ++state.now;
-  if (group == alive) state.warp[warp] = state.now;
-  else join_lanes(warp, group);
+  if (group == alive)
+    state.warp[warp] = state.now;
+  else
+    join_lanes(warp, group);
   share_acquired(warp, group);
 }
 

@@ -9,9 +9,9 @@ namespace moore_sim::clocks {
 struct Now {
   uint32_t now = 1;
   uint32_t launch_start = 1, block_start = 1;
-  uint32_t barrier = 1;              // accesses dated before it are ordered with all that the block does now
-  uint32_t warp[MAX_WARPS] = {};     // the same within a warp
-  int thread = 0;                    // who runs; set by every access
+  uint32_t barrier = 1;           // accesses dated before it are ordered with all that the block does now
+  uint32_t warp[MAX_WARPS] = {};  // the same within a warp
+  int thread = 0;                 // who runs; set by every access
 };
 extern Now state;
 
@@ -20,7 +20,8 @@ void begin_block(uint64_t block);
 void barrier_released();
 void warp_met(int warp, unsigned group, unsigned alive);
 void fence(int thread);
-// An atomic or volatile access at `address`: publishes what the thread's fences cover, takes over what others published.
+// An atomic or volatile access at `address`: publishes what the thread's fences cover, takes over what others
+// published.
 void synchronise(Address address, int thread);
 
 // Linear index of the block in which something dated `clock` happened.

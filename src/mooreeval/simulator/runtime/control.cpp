@@ -1,5 +1,6 @@
 // The run time of simulated CUDA: libmoore_sim.so. Build all files of this folder together, without sanitizers:
-//   g++ -std=c++20 -O2 -fPIC -shared -fvisibility=hidden -pthread -Wl,-Bsymbolic-functions -I ../include *.cpp -o libmoore_sim.so -ldl
+//   g++ -std=c++20 -O2 -fPIC -shared -fvisibility=hidden -pthread -Wl,-Bsymbolic-functions -I ../include *.cpp -o
+//   libmoore_sim.so -ldl
 // (-DMOORE_SIM_UCONTEXT forces the portable context switch.) Candidates are compiled with
 //   -fsanitize=thread,alignment --param=tsan-distinguish-volatile=1 -g1
 // and linked without -fsanitize, with -Wl,--wrap=memcpy,--wrap=memset,--wrap=memmove and this library.

@@ -15,7 +15,7 @@ constexpr int REGISTERS[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_
                                REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
 
 struct Division {
-  int length = 0;             // of the instruction; 0: not understood
+  int length = 0;  // of the instruction; 0: not understood
   bool is_64_bits = false;
   int divisor_register = -1;  // -1: the divisor is in memory
 };
@@ -36,7 +36,7 @@ Division decode(const uint8_t* code) {
   if ((*p & 0xF0) == 0x40) rex = *p++;
   if (*p++ != 0xF7) return d;
   const uint8_t modrm = *p++;
-  if ((modrm >> 3 & 7) < 6) return d;   // 6: DIV, 7: IDIV
+  if ((modrm >> 3 & 7) < 6) return d;  // 6: DIV, 7: IDIV
   d.is_64_bits = rex & 8;
   if (modrm >> 6 == 3) d.divisor_register = (modrm & 7) | (rex & 1) << 3;
   d.length = static_cast<int>(p - code) + operand_bytes(modrm, *p);
@@ -50,7 +50,8 @@ bool finish_division(void* signal_context, bool& by_zero) {
   const Division d = decode(reinterpret_cast<const uint8_t*>(registers[REG_RIP]));
   if (!d.length) return false;
   const uint64_t mask = d.is_64_bits ? ~uint64_t{0} : 0xFFFFFFFFu;
-  const auto divisor = d.divisor_register < 0 ? 0 : static_cast<uint64_t>(registers[REGISTERS[d.divisor_register]]) & mask;
+  const auto divisor =
+      d.divisor_register < 0 ? 0 : static_cast<uint64_t>(registers[REGISTERS[d.divisor_register]]) & mask;
   const auto dividend = static_cast<uint64_t>(registers[REG_RAX]) & mask;
   by_zero = divisor == 0;
   registers[REG_RAX] = static_cast<greg_t>(by_zero ? mask : dividend);
@@ -61,7 +62,7 @@ bool finish_division(void* signal_context, bool& by_zero) {
 
 #else
 
-bool finish_division(void*, bool&) { return false; }   // where integer division does not trap, nothing is to be done
+bool finish_division(void*, bool&) { return false; }  // where integer division does not trap, nothing is to be done
 
 #endif
 

@@ -3,7 +3,7 @@
 #include "settings.h"
 
 #if !defined(__x86_64__) && !defined(MOORE_SIM_UCONTEXT)
-#define MOORE_SIM_UCONTEXT   // the only hand-written switch is for x86-64
+#define MOORE_SIM_UCONTEXT  // the only hand-written switch is for x86-64
 #endif
 #ifdef MOORE_SIM_UCONTEXT
 #include <ucontext.h>
@@ -24,11 +24,11 @@ void prepare(Context& context, char* stack, size_t bytes, void (*entry)());
 void switch_to(Context& from, Context& to);
 
 inline constexpr size_t STACK_BYTES = 256 << 10;
-inline constexpr size_t STACK_GUARD = 64 << 10;   // wide, so that one big frame does not step over it
+inline constexpr size_t STACK_GUARD = 64 << 10;  // wide, so that one big frame does not step over it
 
 struct Fiber {
   Context context;
-  Address stack = 0;     // lowest usable byte; the guard lies below
+  Address stack = 0;  // lowest usable byte; the guard lies below
   bool holds(Address a) const { return a - stack < STACK_BYTES; }
   bool guard_holds(Address a) const { return a < stack && stack - a <= STACK_GUARD; }
 };

@@ -36,7 +36,8 @@ bool same(const uint3& a, const uint3& b) { return a.x == b.x && a.y == b.y && a
 Finding* existing(const Evidence& e, const char* kernel) {
   for (size_t i = 0; i < findings_used; ++i) {
     Finding& f = findings[i];
-    if (f.pc == e.pc && f.other_pc == e.other_pc && std::strcmp(f.kind, e.kind) == 0 && std::strcmp(f.kernel, kernel) == 0)
+    if (f.pc == e.pc && f.other_pc == e.other_pc && std::strcmp(f.kind, e.kind) == 0 &&
+        std::strcmp(f.kernel, kernel) == 0)
       return &f;
   }
   return nullptr;
@@ -79,8 +80,10 @@ int add_finding(const Evidence& evidence, const char* format, ...) {
 
 void count_finding(int index) {
   TablesLock lock;
-  if (index >= 0) ++findings[index].count;
-  else ++dropped;
+  if (index >= 0)
+    ++findings[index].count;
+  else
+    ++dropped;
 }
 
 size_t finding_count() { return findings_used; }

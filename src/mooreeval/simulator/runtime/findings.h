@@ -1,4 +1,5 @@
-// Findings live in fixed storage: they must be writable from a signal handler, where malloc may be the thing that broke.
+// Findings live in fixed storage: they must be writable from a signal handler, where malloc may be the thing that
+// broke.
 #pragma once
 #include "moore_sim/runtime.h"
 #include "settings.h"
@@ -7,11 +8,11 @@ namespace moore_sim {
 
 struct Finding {
   char kind[24];
-  bool error;                // else a warning
+  bool error;  // else a warning
   char message[512];
-  char kernel[192];          // empty: host code
+  char kernel[192];  // empty: host code
   uint3 block, thread;
-  Address pc, other_pc;      // return addresses; 0: none
+  Address pc, other_pc;  // return addresses; 0: none
   bool has_other_thread;
   uint3 other_thread;
   uint64_t count;

@@ -15,8 +15,10 @@ namespace {
 // others of its warp have their turn at every volatile access of shared memory runs in step with them.
 void volatile_access(void* pointer, size_t bytes, bool write, Address pc) {
   Worker& w = *device_worker;
-  if (w.shared.holds(address_of(pointer))) yield_to_warp(w);
-  else yield_when_spinning(w);
+  if (w.shared.holds(address_of(pointer)))
+    yield_to_warp(w);
+  else
+    yield_when_spinning(w);
   if (watching) check::access(address_of(pointer), bytes, bytes, {.write = write, .is_volatile = true}, pc);
 }
 
@@ -26,30 +28,30 @@ void volatile_access(void* pointer, size_t bytes, bool write, Address pc) {
 #define PC address_of(__builtin_return_address(0))
 #define HOOK extern "C" MOORE_SIM_API void
 
-#define ACCESS_HOOKS(bytes)                                                                                  \
-  HOOK __tsan_read##bytes(void* p) {                                                                         \
-    if (watching) check::access(address_of(p), bytes, bytes, {}, PC);                                        \
-  }                                                                                                          \
-  HOOK __tsan_write##bytes(void* p) {                                                                        \
-    if (watching) check::access(address_of(p), bytes, bytes, {.write = true}, PC);                           \
-  }                                                                                                          \
-  HOOK __tsan_unaligned_read##bytes(void* p) {                                                               \
-    if (watching) check::access(address_of(p), bytes, 1, {}, PC);                                            \
-  }                                                                                                          \
-  HOOK __tsan_unaligned_write##bytes(void* p) {                                                              \
-    if (watching) check::access(address_of(p), bytes, 1, {.write = true}, PC);                               \
-  }                                                                                                          \
-  HOOK __tsan_volatile_read##bytes(void* p) {                                                                \
-    if (moore_sim::device_worker) moore_sim::volatile_access(p, bytes, false, PC);                           \
-  }                                                                                                          \
-  HOOK __tsan_volatile_write##bytes(void* p) {                                                               \
-    if (moore_sim::device_worker) moore_sim::volatile_access(p, bytes, true, PC);                            \
-  }                                                                                                          \
-  HOOK __tsan_unaligned_volatile_read##bytes(void* p) {                                                      \
-    if (moore_sim::device_worker) moore_sim::volatile_access(p, bytes, false, PC);                           \
-  }                                                                                                          \
-  HOOK __tsan_unaligned_volatile_write##bytes(void* p) {                                                     \
-    if (moore_sim::device_worker) moore_sim::volatile_access(p, bytes, true, PC);                            \
+#define ACCESS_HOOKS(bytes)                                                        \
+  HOOK __tsan_read##bytes(void* p) {                                               \
+    if (watching) check::access(address_of(p), bytes, bytes, {}, PC);              \
+  }                                                                                \
+  HOOK __tsan_write##bytes(void* p) {                                              \
+    if (watching) check::access(address_of(p), bytes, bytes, {.write = true}, PC); \
+  }                                                                                \
+  HOOK __tsan_unaligned_read##bytes(void* p) {                                     \
+    if (watching) check::access(address_of(p), bytes, 1, {}, PC);                  \
+  }                                                                                \
+  HOOK __tsan_unaligned_write##bytes(void* p) {                                    \
+    if (watching) check::access(address_of(p), bytes, 1, {.write = true}, PC);     \
+  }                                                                                \
+  HOOK __tsan_volatile_read##bytes(void* p) {                                      \
+    if (moore_sim::device_worker) moore_sim::volatile_access(p, bytes, false, PC); \
+  }                                                                                \
+  HOOK __tsan_volatile_write##bytes(void* p) {                                     \
+    if (moore_sim::device_worker) moore_sim::volatile_access(p, bytes, true, PC);  \
+  }                                                                                \
+  HOOK __tsan_unaligned_volatile_read##bytes(void* p) {                            \
+    if (moore_sim::device_worker) moore_sim::volatile_access(p, bytes, false, PC); \
+  }                                                                                \
+  HOOK __tsan_unaligned_volatile_write##bytes(void* p) {                           \
+    if (moore_sim::device_worker) moore_sim::volatile_access(p, bytes, true, PC);  \
   }
 
 ACCESS_HOOKS(1)
@@ -92,8 +94,9 @@ struct MisuseSite {
 void tell_misaligned(const MisuseSite& site, Address pointer, Address pc) {
   const size_t alignment = size_t{1} << site.log_alignment;
   if (!device_worker || pointer % alignment == 0) return;
-  add_finding({.kind = "misaligned", .pc = pc}, "access as %s at an address that is no multiple of %zu (it is %zu too far)",
-              site.type->text, alignment, static_cast<size_t>(pointer % alignment));
+  add_finding({.kind = "misaligned", .pc = pc},
+              "access as %s at an address that is no multiple of %zu (it is %zu too far)", site.type->text, alignment,
+              static_cast<size_t>(pointer % alignment));
 }
 
 }  // namespace
@@ -108,11 +111,13 @@ HOOK __ubsan_handle_type_mismatch_v1_abort(moore_sim::MisuseSite* site, uintptr_
 
 // The builder links candidates with --wrap for these.
 extern "C" MOORE_SIM_API void* __wrap_memcpy(void* to, const void* from, size_t bytes) {
-  if (watching) check::access(address_of(from), bytes, 1, {}, PC), check::access(address_of(to), bytes, 1, {.write = true}, PC);
+  if (watching)
+    check::access(address_of(from), bytes, 1, {}, PC), check::access(address_of(to), bytes, 1, {.write = true}, PC);
   return memcpy(to, from, bytes);
 }
 extern "C" MOORE_SIM_API void* __wrap_memmove(void* to, const void* from, size_t bytes) {
-  if (watching) check::access(address_of(from), bytes, 1, {}, PC), check::access(address_of(to), bytes, 1, {.write = true}, PC);
+  if (watching)
+    check::access(address_of(from), bytes, 1, {}, PC), check::access(address_of(to), bytes, 1, {.write = true}, PC);
   return memmove(to, from, bytes);
 }
 extern "C" MOORE_SIM_API void* __wrap_memset(void* to, int value, size_t bytes) {

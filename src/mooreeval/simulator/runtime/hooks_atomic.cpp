@@ -6,40 +6,39 @@
 
 #define TSAN extern "C" MOORE_SIM_API
 
-#define FETCH_HOOK(bits, name)                                                                                  \
-  TSAN uint##bits##_t __tsan_atomic##bits##_fetch_##name(volatile uint##bits##_t* p, uint##bits##_t v, int) {   \
-    return __atomic_fetch_##name(p, v, __ATOMIC_SEQ_CST);                                                       \
+#define FETCH_HOOK(bits, name)                                                                                \
+  TSAN uint##bits##_t __tsan_atomic##bits##_fetch_##name(volatile uint##bits##_t* p, uint##bits##_t v, int) { \
+    return __atomic_fetch_##name(p, v, __ATOMIC_SEQ_CST);                                                     \
   }
 
-#define ATOMIC_HOOKS(bits)                                                                                      \
-  TSAN uint##bits##_t __tsan_atomic##bits##_load(const volatile uint##bits##_t* p, int) {                       \
-    return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                                \
-  }                                                                                                             \
-  TSAN void __tsan_atomic##bits##_store(volatile uint##bits##_t* p, uint##bits##_t v, int) {                    \
-    __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                                   \
-  }                                                                                                             \
-  TSAN uint##bits##_t __tsan_atomic##bits##_exchange(volatile uint##bits##_t* p, uint##bits##_t v, int) {       \
-    return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                                                         \
-  }                                                                                                             \
-  TSAN int __tsan_atomic##bits##_compare_exchange_strong(volatile uint##bits##_t* p, uint##bits##_t* expected,  \
-                                                         uint##bits##_t v, int, int) {                          \
-    return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);              \
-  }                                                                                                             \
-  TSAN int __tsan_atomic##bits##_compare_exchange_weak(volatile uint##bits##_t* p, uint##bits##_t* expected,    \
-                                                       uint##bits##_t v, int, int) {                            \
-    return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);              \
-  }                                                                                                             \
-  TSAN uint##bits##_t __tsan_atomic##bits##_compare_exchange_val(volatile uint##bits##_t* p,                    \
-                                                                 uint##bits##_t expected, uint##bits##_t v,     \
-                                                                 int, int) {                                    \
-    __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                    \
-    return expected;                                                                                            \
-  }                                                                                                             \
-  FETCH_HOOK(bits, add)                                                                                         \
-  FETCH_HOOK(bits, sub)                                                                                         \
-  FETCH_HOOK(bits, and)                                                                                         \
-  FETCH_HOOK(bits, or)                                                                                          \
-  FETCH_HOOK(bits, xor)                                                                                         \
+#define ATOMIC_HOOKS(bits)                                                                                            \
+  TSAN uint##bits##_t __tsan_atomic##bits##_load(const volatile uint##bits##_t* p, int) {                             \
+    return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                                      \
+  }                                                                                                                   \
+  TSAN void __tsan_atomic##bits##_store(volatile uint##bits##_t* p, uint##bits##_t v, int) {                          \
+    __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                                         \
+  }                                                                                                                   \
+  TSAN uint##bits##_t __tsan_atomic##bits##_exchange(volatile uint##bits##_t* p, uint##bits##_t v, int) {             \
+    return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                                                               \
+  }                                                                                                                   \
+  TSAN int __tsan_atomic##bits##_compare_exchange_strong(volatile uint##bits##_t* p, uint##bits##_t* expected,        \
+                                                         uint##bits##_t v, int, int) {                                \
+    return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                    \
+  }                                                                                                                   \
+  TSAN int __tsan_atomic##bits##_compare_exchange_weak(volatile uint##bits##_t* p, uint##bits##_t* expected,          \
+                                                       uint##bits##_t v, int, int) {                                  \
+    return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                    \
+  }                                                                                                                   \
+  TSAN uint##bits##_t __tsan_atomic##bits##_compare_exchange_val(volatile uint##bits##_t* p, uint##bits##_t expected, \
+                                                                 uint##bits##_t v, int, int) {                        \
+    __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                          \
+    return expected;                                                                                                  \
+  }                                                                                                                   \
+  FETCH_HOOK(bits, add)                                                                                               \
+  FETCH_HOOK(bits, sub)                                                                                               \
+  FETCH_HOOK(bits, and)                                                                                               \
+  FETCH_HOOK(bits, or)                                                                                                \
+  FETCH_HOOK(bits, xor)                                                                                               \
   FETCH_HOOK(bits, nand)
 
 ATOMIC_HOOKS(8)

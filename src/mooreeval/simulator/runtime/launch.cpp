@@ -56,7 +56,7 @@ class Pool {
       std::thread(&Pool::serve, this, workers_.size() - 1, round_).detach();
     }
   } catch (const std::system_error&) {
-    workers_.pop_back();   // no more threads to be had: fewer will do
+    workers_.pop_back();  // no more threads to be had: fewer will do
   }
 
   void serve(size_t index, uint64_t seen) {
@@ -94,14 +94,19 @@ Pool& pool() {
 // The CUDA error of an impossible launch, 0 for a possible one; `why` says what is wrong.
 int launch_fault(const dim3& grid, const dim3& block, size_t shared_bytes, char* why, size_t room) {
   const uint64_t threads = uint64_t{block.x} * block.y * block.z;
-  if (!threads || !grid.x || !grid.y || !grid.z) return std::snprintf(why, room, "a dimension is zero"), CUDA_ERROR_INVALID_CONFIGURATION;
+  if (!threads || !grid.x || !grid.y || !grid.z)
+    return std::snprintf(why, room, "a dimension is zero"), CUDA_ERROR_INVALID_CONFIGURATION;
   if (block.x > 1024 || block.y > 1024 || block.z > 64 || threads > MAX_THREADS)
-    return std::snprintf(why, room, "a block can have 1024 threads, 1024 x 1024 x 64 at most"), CUDA_ERROR_INVALID_CONFIGURATION;
+    return std::snprintf(why, room, "a block can have 1024 threads, 1024 x 1024 x 64 at most"),
+           CUDA_ERROR_INVALID_CONFIGURATION;
   if (grid.x > 0x7FFFFFFFu || grid.y > 65535 || grid.z > 65535)
-    return std::snprintf(why, room, "a grid can have 2147483647 x 65535 x 65535 blocks"), CUDA_ERROR_INVALID_CONFIGURATION;
+    return std::snprintf(why, room, "a grid can have 2147483647 x 65535 x 65535 blocks"),
+           CUDA_ERROR_INVALID_CONFIGURATION;
   if (shared_bytes > shared_memory_limit())
-    return std::snprintf(why, room, "%zu bytes of dynamic shared memory; %zu are allowed%s", shared_bytes, shared_memory_limit(),
-                         shared_bytes <= SHARED_OPT_IN_LIMIT ? " without cudaFuncSetAttribute" : ""), CUDA_ERROR_INVALID_VALUE;
+    return std::snprintf(why, room, "%zu bytes of dynamic shared memory; %zu are allowed%s", shared_bytes,
+                         shared_memory_limit(),
+                         shared_bytes <= SHARED_OPT_IN_LIMIT ? " without cudaFuncSetAttribute" : ""),
+           CUDA_ERROR_INVALID_VALUE;
   return 0;
 }
 
@@ -137,7 +142,8 @@ size_t helpers_for(const LaunchState& launch) {
   if (settings.check || total < ALONE_BELOW_THREADS) return 0;
   const int asked = settings.threads > 0 ? settings.threads : static_cast<int>(std::thread::hardware_concurrency());
   const int workers = std::clamp(asked, 1, MAX_WORKERS);
-  return std::min<size_t>(static_cast<size_t>(workers) - 1, static_cast<size_t>(std::min<uint64_t>(launch.blocks - 1, 1024)));
+  return std::min<size_t>(static_cast<size_t>(workers) - 1,
+                          static_cast<size_t>(std::min<uint64_t>(launch.blocks - 1, 1024)));
 }
 
 void run(LaunchState& launch) {
@@ -162,8 +168,8 @@ void launch(const char* kernel, dim3 grid, dim3 block, size_t shared_bytes, void
   if (const int error = launch_fault(grid, block, shared_bytes, why, sizeof why)) {
     set_error(error);
     add_finding({.kind = "launch_error", .pc = address_of(__builtin_return_address(0))},
-                "the launch of %s with grid (%u,%u,%u) and block (%u,%u,%u) is refused: %s", kernel, grid.x, grid.y, grid.z,
-                block.x, block.y, block.z, why);
+                "the launch of %s with grid (%u,%u,%u) and block (%u,%u,%u) is refused: %s", kernel, grid.x, grid.y,
+                grid.z, block.x, block.y, block.z, why);
     return;
   }
   static uint64_t launches = 0;

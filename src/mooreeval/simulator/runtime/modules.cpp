@@ -16,7 +16,7 @@ struct Segment {
   Address module;
 };
 std::vector<Segment> known_segments;
-std::map<Address, std::unique_ptr<Region>> data_regions;   // by first byte
+std::map<Address, std::unique_ptr<Region>> data_regions;  // by first byte
 
 bool contains(const dl_phdr_info& info, Address a) {
   for (int i = 0; i < info.dlpi_phnum; ++i) {
@@ -32,8 +32,10 @@ void add_segments(const dl_phdr_info& info) {
     const auto& p = info.dlpi_phdr[i];
     const Address begin = info.dlpi_addr + p.p_vaddr;
     const Segment segment{begin, begin + p.p_memsz, p.p_type == PT_LOAD && (p.p_flags & PF_W), info.dlpi_addr};
-    if (p.p_type == PT_GNU_RELRO) known_segments.insert(known_segments.begin(), segment);
-    else if (p.p_type == PT_LOAD) known_segments.push_back(segment);
+    if (p.p_type == PT_GNU_RELRO)
+      known_segments.insert(known_segments.begin(), segment);
+    else if (p.p_type == PT_LOAD)
+      known_segments.push_back(segment);
   }
 }
 
@@ -72,7 +74,7 @@ ModuleMemory module_memory_at(Address a, Address code, Region** region) {
   if (!s) return ModuleMemory::NONE;
   if (!s->writable) return ModuleMemory::READ_ONLY;
   const Address module = s->module;
-  const Segment* of_code = find_segment(code);   // may move what `s` points to
+  const Segment* of_code = find_segment(code);  // may move what `s` points to
   if (!of_code || of_code->module != module) return ModuleMemory::NONE;
   *region = region_of(*find_segment(a));
   return ModuleMemory::WRITABLE;

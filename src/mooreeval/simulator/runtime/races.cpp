@@ -24,7 +24,7 @@ struct Now {
   Address address;
   size_t bytes;
   check::Kind kind;
-  Cell cell;                 // without the bytes
+  Cell cell;  // without the bytes
   Address pc;
 };
 
@@ -40,7 +40,7 @@ struct PendingWrite {
 };
 PendingWrite pending;
 
-std::unordered_map<uint64_t, int> told;   // pair of sites and kind of conflict -> finding
+std::unordered_map<uint64_t, int> told;  // pair of sites and kind of conflict -> finding
 
 // Two synchronising accesses (atomics, volatiles) never race.
 bool conflicts(const Now& now, Cell other, unsigned bytes) {
@@ -49,7 +49,8 @@ bool conflicts(const Now& now, Cell other, unsigned bytes) {
 }
 
 bool in_same_warp(Cell a, Cell b) {
-  return a.clock() >= clocks::state.block_start && b.clock() >= clocks::state.block_start && a.thread() / WARP == b.thread() / WARP;
+  return a.clock() >= clocks::state.block_start && b.clock() >= clocks::state.block_start &&
+         a.thread() / WARP == b.thread() / WARP;
 }
 
 bool covers(Cell a, Cell b) { return !(b.bytes() & ~a.bytes()); }
@@ -58,7 +59,8 @@ bool covers(Cell a, Cell b) { return !(b.bytes() & ~a.bytes()); }
 // another warp where there is one.
 void keep_atomic(const Now& now, ShadowWord& word, Cell cell) {
   const bool first_is_other = word.write[0].is_atomic() && word.write[0].thread() != cell.thread();
-  const bool second_is_far = clocks::unordered(word.write[1], cell.thread(), now.memory.since) && !in_same_warp(word.write[1], cell);
+  const bool second_is_far =
+      clocks::unordered(word.write[1], cell.thread(), now.memory.since) && !in_same_warp(word.write[1], cell);
   if (first_is_other && !second_is_far) word.write[1] = word.write[0];
   word.write[0] = cell;
 }
@@ -82,8 +84,10 @@ void touch_write(const Now& now, ShadowWord& word, unsigned bytes, Conflict& con
     if (!conflict.found && conflicts(now, other, bytes)) conflict = {other, false, true};
   for (Cell& old : word.write)
     if (old.clock() < now.memory.since) old = {};
-  if (now.kind.atomic) keep_atomic(now, word, cell);
-  else keep_write(word, cell);
+  if (now.kind.atomic)
+    keep_atomic(now, word, cell);
+  else
+    keep_write(word, cell);
 }
 
 // Readers are kept until they are ordered with the present; of two, one of each warp rather than two of one.
@@ -103,8 +107,10 @@ void touch_read(const Now& now, ShadowWord& word, unsigned bytes, Conflict& conf
 }
 
 void describe_place(char* text, size_t room, const Memory& m, Address a) {
-  if (!m.bytes) std::snprintf(text, room, "%s", m.name);
-  else std::snprintf(text, room, "byte %zu of %zu of %s", static_cast<size_t>(a - m.start), m.bytes, m.name);
+  if (!m.bytes)
+    std::snprintf(text, room, "%s", m.name);
+  else
+    std::snprintf(text, room, "byte %zu of %zu of %s", static_cast<size_t>(a - m.start), m.bytes, m.name);
 }
 
 uint3 block_coordinates(uint64_t block) {
@@ -126,10 +132,10 @@ int tell(const Memory& m, Address a, Cell other, Cell own, bool error, const cha
   const uint3 other_thread = device_worker->coordinates(other.thread()), other_block = block_coordinates(block);
   char place[160];
   describe_place(place, sizeof place, m, a);
-  return add_finding({.kind = kind, .error = error, .pc = pc, .other_pc = pc_of_site(other.site()), .other_thread = &other_thread},
-                     "%s %s, which thread (%u,%u,%u) of block (%u,%u,%u) %s; %s", own_verb, place, other_thread.x,
-                     other_thread.y, other_thread.z, other_block.x, other_block.y, other_block.z, other_verb,
-                     missing_order(same_block, same_warp));
+  return add_finding(
+      {.kind = kind, .error = error, .pc = pc, .other_pc = pc_of_site(other.site()), .other_thread = &other_thread},
+      "%s %s, which thread (%u,%u,%u) of block (%u,%u,%u) %s; %s", own_verb, place, other_thread.x, other_thread.y,
+      other_thread.z, other_block.x, other_block.y, other_block.z, other_verb, missing_order(same_block, same_warp));
 }
 
 // A plain access against a volatile one is a fault only in theory; a warning.
@@ -138,8 +144,8 @@ bool only_volatile(Cell a, Cell b) { return a.is_volatile() || b.is_volatile(); 
 // The pair of sites, whichever came first, and what the kind and severity of the finding depend on.
 uint64_t key_of(Cell own, Cell other, bool both_write, bool differ) {
   const uint64_t low = std::min(own.site(), other.site()), high = std::max(own.site(), other.site());
-  return high << 32 | low << 8 | uint64_t{both_write} << 3 | uint64_t{differ} << 2 | uint64_t{in_same_warp(own, other)} << 1 |
-         uint64_t{only_volatile(own, other)};
+  return high << 32 | low << 8 | uint64_t{both_write} << 3 | uint64_t{differ} << 2 |
+         uint64_t{in_same_warp(own, other)} << 1 | uint64_t{only_volatile(own, other)};
 }
 
 void tell_conflict(const Now& now, const Conflict& c) {
@@ -147,8 +153,14 @@ void tell_conflict(const Now& now, const Conflict& c) {
   if (const auto known = told.find(key); known != told.end()) return count_finding(known->second);
   const bool lockstep = in_same_warp(now.cell, c.other);
   told[key] = tell(now.memory, now.address, c.other, now.cell, !lockstep && !only_volatile(now.cell, c.other),
-                   lockstep ? "warp_sync" : "race", now.kind.atomic ? "updates atomically" : now.kind.write ? "writes" : "reads",
-                   c.other.is_atomic() ? "updated atomically" : c.other_wrote ? "wrote" : "read", now.pc);
+                   lockstep ? "warp_sync" : "race",
+                   now.kind.atomic  ? "updates atomically"
+                   : now.kind.write ? "writes"
+                                    : "reads",
+                   c.other.is_atomic() ? "updated atomically"
+                   : c.other_wrote     ? "wrote"
+                                       : "read",
+                   now.pc);
 }
 
 void defer(const Now& now, Cell other) {
@@ -162,8 +174,10 @@ void defer(const Now& now, Cell other) {
 
 void react(const Now& now, const Conflict& c) {
   const bool both_write = now.kind.write && !now.kind.atomic && c.other_wrote && !c.other.is_atomic();
-  if (both_write) defer(now, c.other);
-  else tell_conflict(now, c);
+  if (both_write)
+    defer(now, c.other);
+  else
+    tell_conflict(now, c);
 }
 
 }  // namespace
@@ -175,7 +189,7 @@ void settle() {
   pending.active = false;
   const bool differ = std::memcmp(pending.before, reinterpret_cast<void*>(pending.address), pending.bytes) != 0;
   const bool warp = in_same_warp(pending.own, pending.other), same_site = pending.own.site() == pending.other.site();
-  if (warp && same_site && !differ) return;   // one instruction, one value: hardware defines that
+  if (warp && same_site && !differ) return;  // one instruction, one value: hardware defines that
   const bool lockstep = warp && !same_site;
   const uint64_t key = key_of(pending.own, pending.other, true, differ);
   if (const auto known = told.find(key); known != told.end()) return count_finding(known->second);
@@ -194,8 +208,10 @@ void track(const Memory& memory, Address address, size_t bytes, check::Kind kind
     const unsigned last = word + 4 > end ? static_cast<unsigned>(end - word) : 4;
     const unsigned mask = ((1u << last) - 1) & ~((1u << first) - 1);
     ShadowWord& shadow = memory.words[(word - memory.base) / 4];
-    if (kind.write) touch_write(now, shadow, mask, conflict);
-    else touch_read(now, shadow, mask, conflict);
+    if (kind.write)
+      touch_write(now, shadow, mask, conflict);
+    else
+      touch_read(now, shadow, mask, conflict);
   }
   if (conflict.found) react(now, conflict);
 }

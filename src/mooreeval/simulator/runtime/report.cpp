@@ -75,8 +75,10 @@ class Json {
     Dl_info info{};
     const bool known = pc && dladdr(reinterpret_cast<void*>(pc), &info) && info.dli_fname;
     raw(",\"").raw(module_key).raw("\":");
-    if (!known) raw("null");
-    else text(info.dli_fname);
+    if (!known)
+      raw("null");
+    else
+      text(info.dli_fname);
     raw(",\"").raw(offset_key).raw("\":");
     return known ? number(pc - address_of(info.dli_fbase)) : raw("null");
   }
@@ -85,9 +87,12 @@ class Json {
   // Bytes beyond ASCII are escaped one by one: a name that was cut inside a UTF-8 sequence must still be valid JSON.
   void character(unsigned char c) {
     char escape[8];
-    if (c == '"' || c == '\\') std::snprintf(escape, sizeof escape, "\\%c", c);
-    else if (c < 0x20 || c >= 0x7F) std::snprintf(escape, sizeof escape, "\\u%04x", c);
-    else escape[0] = static_cast<char>(c), escape[1] = 0;
+    if (c == '"' || c == '\\')
+      std::snprintf(escape, sizeof escape, "\\%c", c);
+    else if (c < 0x20 || c >= 0x7F)
+      std::snprintf(escape, sizeof escape, "\\u%04x", c);
+    else
+      escape[0] = static_cast<char>(c), escape[1] = 0;
     raw(escape);
   }
   Sink& sink_;
@@ -102,11 +107,15 @@ void write_finding(Json& json, const Finding& f) {
   json.raw("{\"kind\":").text(f.kind).raw(",\"severity\":").text(f.error ? "error" : "warning");
   json.raw(",\"message\":").text(f.message).raw(",\"kernel\":");
   const bool device = f.kernel[0] != 0;
-  if (device) json.text(f.kernel).raw(",\"block\":").triple(f.block).raw(",\"thread\":").triple(f.thread);
-  else json.raw("null,\"block\":null,\"thread\":null");
+  if (device)
+    json.text(f.kernel).raw(",\"block\":").triple(f.block).raw(",\"thread\":").triple(f.thread);
+  else
+    json.raw("null,\"block\":null,\"thread\":null");
   json.place("module", "offset", f.pc).place("other_module", "other_offset", f.other_pc).raw(",\"other_thread\":");
-  if (f.has_other_thread) json.triple(f.other_thread);
-  else json.raw("null");
+  if (f.has_other_thread)
+    json.triple(f.other_thread);
+  else
+    json.raw("null");
   json.raw(",\"count\":").number(f.count).raw("}");
 }
 
@@ -116,8 +125,10 @@ void write_report(Json& json) {
   json.raw("],\"findings\":[");
   for (size_t i = 0; i < finding_count(); ++i) write_finding(json.raw(i ? "," : ""), finding(i));
   json.raw("],\"unsupported\":");
-  if (unsupported_feature[0]) json.text(unsupported_feature);
-  else json.raw("null");
+  if (unsupported_feature[0])
+    json.text(unsupported_feature);
+  else
+    json.raw("null");
   json.raw(",\"check_stopped\":").boolean(statistics.check_stopped);
   json.raw(",\"peak_bytes\":").number(peak_device_bytes()).raw(",\"threads\":").number(statistics.threads);
   json.raw(",\"watched_accesses\":").number(statistics.watched);
@@ -137,16 +148,17 @@ void report_and_leave(int code) {
   static std::atomic_flag leaving = ATOMIC_FLAG_INIT;
   if (leaving.test_and_set())
     for (;;) pause();
-  const int fd = settings.report_fd;
-  if (fd >= 0 && ftruncate(fd, 0) == 0 && lseek(fd, 0, SEEK_SET) == 0) {
-    FileSink sink(fd);
-    Json json(sink);
-    write_report(json);
-    sink.flush();
-  }
+  const int fd = settings.report_fd >= 0 ? settings.report_fd : STDERR_FILENO;
+  if (fd != STDERR_FILENO && (ftruncate(fd, 0) != 0 || lseek(fd, 0, SEEK_SET) != 0)) _exit(code);
+  FileSink sink(fd);
+  Json json(sink);
+  write_report(json);
+  sink.flush();
   _exit(code);
 }
 
-void remember_unsupported(const char* feature) { std::snprintf(unsupported_feature, sizeof unsupported_feature, "%s", feature); }
+void remember_unsupported(const char* feature) {
+  std::snprintf(unsupported_feature, sizeof unsupported_feature, "%s", feature);
+}
 
 }  // namespace moore_sim

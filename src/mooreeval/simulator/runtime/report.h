@@ -9,14 +9,15 @@ namespace moore_sim {
 inline constexpr int EXIT_BAD_ACCESS = 77, EXIT_TRAP = 78, EXIT_UNSUPPORTED = 79;
 
 struct Statistics {
-  bool check_stopped = false;   // some block ran unwatched because of the budget
-  uint64_t threads = 0;         // simulated threads that were started
-  uint64_t watched = 0;         // accesses that check mode looked at
+  bool check_stopped = false;  // some block ran unwatched because of the budget
+  uint64_t threads = 0;        // simulated threads that were started
+  uint64_t watched = 0;        // accesses that check mode looked at
 };
 extern Statistics statistics;
 
 std::string report_as_text();
-// Writes the report to the report's descriptor and leaves; safe in a signal handler. The first caller wins, others wait.
+// Writes the report to the report's descriptor (without one, to standard error) and leaves; safe in a signal handler.
+// The first caller wins, others wait.
 [[noreturn]] void report_and_leave(int code);
 void remember_unsupported(const char* feature);
 

@@ -11,6 +11,7 @@ namespace moore_sim {
 
 __thread Coordinates current __attribute__((tls_model("initial-exec"))) = {};
 MOORE_SIM_NAME_COORDINATES
+MOORE_SIM_NAME_COORDINATES
 __thread Worker* device_worker __attribute__((tls_model("initial-exec"), visibility("hidden"))) = nullptr;
 __thread bool watching __attribute__((tls_model("initial-exec"), visibility("hidden"))) = false;
 
@@ -162,7 +163,7 @@ void abandon_block(Worker& w) {
 }
 
 void check_red_zones(Worker& w) {
-  device_worker = &w;   // so that the finding names kernel and block
+  device_worker = &w;  // so that the finding names kernel and block
   w.shared.check_red_zones();
   device_worker = nullptr;
 }
@@ -194,8 +195,10 @@ void yield_when_spinning(Worker& w) {
 void run_block(Worker& w, const LaunchState& launch, uint64_t position) {
   begin_block(w, launch, position);
   while (w.alive > 0) {
-    if (fresh_thread_is_next(w)) resume(w, idle_fiber(w));
-    else if (w.ready_count > 0) resume(w, next_ready(w));
+    if (fresh_thread_is_next(w))
+      resume(w, idle_fiber(w));
+    else if (w.ready_count > 0)
+      resume(w, next_ready(w));
     else if (!release_stalled_warp(w)) {
       tell_deadlock(w);
       abandon_block(w);
@@ -203,8 +206,10 @@ void run_block(Worker& w, const LaunchState& launch, uint64_t position) {
       break;
     }
   }
-  if (w.watched) check::end_block(w);
-  else check_red_zones(w);
+  if (w.watched)
+    check::end_block(w);
+  else
+    check_red_zones(w);
 }
 
 const char* running_kernel() { return device_worker ? device_worker->launch->kernel : nullptr; }

@@ -12,11 +12,11 @@ inline Address address_of(const void* pointer) { return reinterpret_cast<Address
 inline size_t round_up(size_t value, size_t step) { return (value + step - 1) / step * step; }
 
 struct Settings {
-  int order = 0;             // moore_sim_order
+  int order = 0;  // moore_sim_order
   uint64_t seed = 0;
-  int threads = 0;           // host threads for blocks; 0 = all cores
+  int threads = 0;  // host threads for blocks; 0 = all cores
   bool check = false;
-  uint64_t check_budget = 0; // watched accesses a launch; 0 = no limit
+  uint64_t check_budget = 0;  // watched accesses a launch; 0 = no limit
   int report_fd = -1;
 };
 extern Settings settings;
@@ -33,7 +33,8 @@ class Random {
   }
   // Uniform enough below `limit` (a multiply instead of a division; the bias is far below one in a million).
   uint32_t below(uint32_t limit) { return static_cast<uint32_t>(((next() >> 32) * limit) >> 32); }
-  template <class T> void shuffle(T* values, size_t count) {
+  template <class T>
+  void shuffle(T* values, size_t count) {
     for (size_t i = count; i > 1; --i) {
       size_t j = below(static_cast<uint32_t>(i));
       T moved = values[i - 1];

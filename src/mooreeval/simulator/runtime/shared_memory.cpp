@@ -53,16 +53,19 @@ void* SharedMemory::variable(const void* site, size_t bytes, size_t alignment, A
   for (const SharedVariable& v : variables_)
     if (v.site == site) return reinterpret_cast<void*>(v.base);
   const Address base = round_up(begin_ + STATIC_OFFSET + static_used_, std::max<size_t>(alignment, 16));
-  if (base + bytes + RED_ZONE > begin_ + STATIC_OFFSET + STATIC_AREA) unsupported("more static shared memory than any GPU has");
+  if (base + bytes + RED_ZONE > begin_ + STATIC_OFFSET + STATIC_AREA)
+    unsupported("more static shared memory than any GPU has");
   static_used_ = base + bytes + RED_ZONE - begin_ - STATIC_OFFSET;
   static_declared_ += bytes;
   if (static_declared_ > SHARED_STATIC_LIMIT)
-    add_finding({.kind = "launch_error", .pc = pc}, "the kernel declares %zu bytes of static shared memory; %zu are allowed",
-                static_declared_, SHARED_STATIC_LIMIT);
+    add_finding({.kind = "launch_error", .pc = pc},
+                "the kernel declares %zu bytes of static shared memory; %zu are allowed", static_declared_,
+                SHARED_STATIC_LIMIT);
   else if (static_declared_ + variables_[0].bytes > shared_memory_limit()) {
     set_error(CUDA_ERROR_INVALID_VALUE);
-    add_finding({.kind = "launch_error", .pc = pc}, "%zu bytes of static and %zu of dynamic shared memory; a block can have %zu",
-                static_declared_, variables_[0].bytes, shared_memory_limit());
+    add_finding({.kind = "launch_error", .pc = pc},
+                "%zu bytes of static and %zu of dynamic shared memory; a block can have %zu", static_declared_,
+                variables_[0].bytes, shared_memory_limit());
   }
   variables_.push_back({site, base, bytes});
   fill(variables_.back());
@@ -72,7 +75,8 @@ void* SharedMemory::variable(const void* site, size_t bytes, size_t alignment, A
 void SharedMemory::check_red_zones() const {
   for (const SharedVariable& v : variables_) {
     if (!v.site || all_red(v.base + v.bytes)) continue;
-    add_finding({.kind = "shared_out_of_bounds"}, "some thread of the block wrote past the end of a shared variable of %zu bytes", v.bytes);
+    add_finding({.kind = "shared_out_of_bounds"},
+                "some thread of the block wrote past the end of a shared variable of %zu bytes", v.bytes);
     std::memset(reinterpret_cast<void*>(v.base + v.bytes), RED, RED_ZONE);
   }
 }

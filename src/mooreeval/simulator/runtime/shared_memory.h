@@ -6,12 +6,12 @@
 
 namespace moore_sim {
 
-inline constexpr size_t SHARED_STATIC_LIMIT = 48 << 10;     // what a compiler for sm_80 accepts
-inline constexpr size_t SHARED_DEFAULT_LIMIT = 48 << 10;    // without cudaFuncSetAttribute
-inline constexpr size_t SHARED_OPT_IN_LIMIT = 163 << 10;    // with it, sm_80
+inline constexpr size_t SHARED_STATIC_LIMIT = 48 << 10;   // what a compiler for sm_80 accepts
+inline constexpr size_t SHARED_DEFAULT_LIMIT = 48 << 10;  // without cudaFuncSetAttribute
+inline constexpr size_t SHARED_OPT_IN_LIMIT = 163 << 10;  // with it, sm_80
 
 struct SharedVariable {
-  const void* site;       // null: the dynamic area
+  const void* site;  // null: the dynamic area
   Address base;
   size_t bytes;
 };

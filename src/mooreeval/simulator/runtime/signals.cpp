@@ -43,21 +43,28 @@ void tell_device_fault(const Fault& f, const Region& r) {
   const auto offset = static_cast<ptrdiff_t>(f.address - r.base);
   const auto bytes = static_cast<ptrdiff_t>(r.bytes);
   const Evidence evidence{.kind = "out_of_bounds", .pc = f.pc};
-  if (!r.live) add_finding(evidence, "%s %s freed device memory (byte %td of an allocation of %zu bytes)", f.who, f.verb, offset, r.bytes);
-  else if (offset < 0) add_finding(evidence, "%s %s %td bytes before an allocation of %zu bytes", f.who, f.verb, -offset, r.bytes);
-  else if (offset >= bytes) add_finding(evidence, "%s %s byte %td of an allocation of %zu bytes", f.who, f.verb, offset,
-                                        r.bytes);
-  else add_finding({.kind = "host_access", .pc = f.pc},
-                   "%s %s device memory (byte %td of an allocation of %zu bytes) outside a launch, copy or operator", f.who, f.verb,
-                   offset, r.bytes);
+  if (!r.live)
+    add_finding(evidence, "%s %s freed device memory (byte %td of an allocation of %zu bytes)", f.who, f.verb, offset,
+                r.bytes);
+  else if (offset < 0)
+    add_finding(evidence, "%s %s %td bytes before an allocation of %zu bytes", f.who, f.verb, -offset, r.bytes);
+  else if (offset >= bytes)
+    add_finding(evidence, "%s %s byte %td of an allocation of %zu bytes", f.who, f.verb, offset, r.bytes);
+  else
+    add_finding({.kind = "host_access", .pc = f.pc},
+                "%s %s device memory (byte %td of an allocation of %zu bytes) outside a launch, copy or operator",
+                f.who, f.verb, offset, r.bytes);
 }
 
 void tell_shared_fault(const Fault& f, const SharedMemory& shared) {
   const SharedVariable* v = shared.nearest(f.address);
   const Evidence evidence{.kind = "shared_out_of_bounds", .pc = f.pc};
-  if (!v) add_finding(evidence, "%s %s in front of all shared variables", f.who, f.verb);
-  else add_finding(evidence, "%s %s at byte %zu of %s of %zu bytes", f.who, f.verb, static_cast<size_t>(f.address - v->base),
-                   v->site ? "a shared variable" : "the dynamic shared memory", v->bytes);
+  if (!v)
+    add_finding(evidence, "%s %s in front of all shared variables", f.who, f.verb);
+  else
+    add_finding(evidence, "%s %s at byte %zu of %s of %zu bytes", f.who, f.verb,
+                static_cast<size_t>(f.address - v->base), v->site ? "a shared variable" : "the dynamic shared memory",
+                v->bytes);
 }
 
 bool told_before(const Fault& f) { return settings.check && f.address - check::told_address < check::told_bytes; }
@@ -65,23 +72,29 @@ bool told_before(const Fault& f) { return settings.check && f.address - check::t
 void tell_bad_access(const Fault& f, bool protection_fault) {
   const Worker* w = device_worker;
   if (protection_fault)
-    add_finding({.kind = "misaligned", .pc = f.pc}, "%s accesses memory through a misaligned or impossible address", f.who);
+    add_finding({.kind = "misaligned", .pc = f.pc}, "%s accesses memory through a misaligned or impossible address",
+                f.who);
   else if (w && w->fiber_now && w->fiber_now->guard_holds(f.address))
-    add_finding({.kind = "stack_overflow", .pc = f.pc}, "a device thread uses more than %zu KiB of stack", STACK_BYTES >> 10);
-  else if (told_before(f)) return;
-  else if (const Region* r = region_at(f.address)) tell_device_fault(f, *r);
-  else if (w && w->shared.holds(f.address)) tell_shared_fault(f, w->shared);
+    add_finding({.kind = "stack_overflow", .pc = f.pc}, "a device thread uses more than %zu KiB of stack",
+                STACK_BYTES >> 10);
+  else if (told_before(f))
+    return;
+  else if (const Region* r = region_at(f.address))
+    tell_device_fault(f, *r);
+  else if (w && w->shared.holds(f.address))
+    tell_shared_fault(f, w->shared);
   else if (f.address < PAGE)
-    add_finding({.kind = w ? "out_of_bounds" : "trap", .pc = f.pc}, "%s %s through a null pointer (address 0x%zx)", f.who, f.verb,
-                static_cast<size_t>(f.address));
+    add_finding({.kind = w ? "out_of_bounds" : "trap", .pc = f.pc}, "%s %s through a null pointer (address 0x%zx)",
+                f.who, f.verb, static_cast<size_t>(f.address));
   else
-    add_finding({.kind = w ? "out_of_bounds" : "trap", .pc = f.pc}, "%s %s address 0x%zx, which belongs to no allocation", f.who,
-                f.verb, static_cast<size_t>(f.address));
+    add_finding({.kind = w ? "out_of_bounds" : "trap", .pc = f.pc},
+                "%s %s address 0x%zx, which belongs to no allocation", f.who, f.verb, static_cast<size_t>(f.address));
 }
 
 void on_bad_access(int, siginfo_t* info, void* context) {
   // The processor reports a protection fault, unlike a page fault, without an address.
   const bool protection_fault = info->si_signo == SIGSEGV && info->si_code == SI_KERNEL;
+  if (!protection_fault && open_on_fault(address_of(info->si_addr))) return;
   tell_bad_access(fault_of(info, context), protection_fault);
   report_and_leave(EXIT_BAD_ACCESS);
 }
@@ -125,6 +138,9 @@ void give_signal_stack() {
 }
 
 void install_signal_handlers() {
+  static bool installed = false;
+  if (installed) return give_signal_stack();
+  installed = true;
   for (const int signal : {SIGSEGV, SIGBUS}) handle(signal, on_bad_access);
   for (const int signal : {SIGILL, SIGABRT}) handle(signal, on_trap);
   handle(SIGFPE, on_arithmetic_fault);

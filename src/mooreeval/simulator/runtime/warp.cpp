@@ -9,7 +9,8 @@ namespace moore_sim {
 namespace {
 
 // Runs `visit(lane)` for every lane of `lanes`, lowest first.
-template <class F> void each_lane(unsigned lanes, F visit) {
+template <class F>
+void each_lane(unsigned lanes, F visit) {
   for (; lanes; lanes &= lanes - 1) visit(__builtin_ctz(lanes));
 }
 
@@ -19,15 +20,24 @@ Warp& warp_of(Worker& w, int warp) { return w.warps[static_cast<size_t>(warp)]; 
 uint64_t combine(WarpOp op, uint64_t a, uint64_t b) {
   const auto x = static_cast<int64_t>(a), y = static_cast<int64_t>(b);
   switch (op) {
-    case WarpOp::ADD: return a + b;
-    case WarpOp::MIN_SIGNED: return x < y ? a : b;
-    case WarpOp::MAX_SIGNED: return x > y ? a : b;
-    case WarpOp::MIN_UNSIGNED: return a < b ? a : b;
-    case WarpOp::MAX_UNSIGNED: return a > b ? a : b;
-    case WarpOp::AND: return a & b;
-    case WarpOp::OR: return a | b;
-    case WarpOp::XOR: return a ^ b;
-    default: return 0;
+    case WarpOp::ADD:
+      return a + b;
+    case WarpOp::MIN_SIGNED:
+      return x < y ? a : b;
+    case WarpOp::MAX_SIGNED:
+      return x > y ? a : b;
+    case WarpOp::MIN_UNSIGNED:
+      return a < b ? a : b;
+    case WarpOp::MAX_UNSIGNED:
+      return a > b ? a : b;
+    case WarpOp::AND:
+      return a & b;
+    case WarpOp::OR:
+      return a | b;
+    case WarpOp::XOR:
+      return a ^ b;
+    default:
+      return 0;
   }
 }
 
@@ -56,7 +66,8 @@ Exchange shuffled_value(Worker& w, int warp, unsigned group, int lane) {
   const Lane& me = lane_of(w, warp, lane);
   if (me.source >= 0 && me.source < WARP && (group >> me.source & 1)) return lane_of(w, warp, me.source).in;
   add_finding({.kind = "uninitialized", .error = false, .pc = waits_at(w, warp, lane)},
-              "a shuffle in lane %d reads lane %d, which has exited or does not take part: the value is undefined", lane, me.source);
+              "a shuffle in lane %d reads lane %d, which has exited or does not take part: the value is undefined",
+              lane, me.source);
   return me.in;
 }
 
@@ -67,12 +78,22 @@ void compute(Worker& w, int warp, unsigned group, WarpOp op) {
     Lane& lane = lane_of(w, warp, l);
     const uint64_t mine = lane.in.word[0];
     switch (op) {
-      case WarpOp::SYNC: break;
-      case WarpOp::SHUFFLE: lane.out = shuffled_value(w, warp, group, l); break;
-      case WarpOp::BALLOT: lane.out = {{votes, 0}}; break;
-      case WarpOp::MATCH_ANY: lane.out = {{lanes_like(w, warp, group, mine), 0}}; break;
-      case WarpOp::MATCH_ALL: lane.out = {{lanes_like(w, warp, group, mine) == group ? group : 0, 0}}; break;
-      default: lane.out = {{reduced, 0}};
+      case WarpOp::SYNC:
+        break;
+      case WarpOp::SHUFFLE:
+        lane.out = shuffled_value(w, warp, group, l);
+        break;
+      case WarpOp::BALLOT:
+        lane.out = {{votes, 0}};
+        break;
+      case WarpOp::MATCH_ANY:
+        lane.out = {{lanes_like(w, warp, group, mine), 0}};
+        break;
+      case WarpOp::MATCH_ALL:
+        lane.out = {{lanes_like(w, warp, group, mine) == group ? group : 0, 0}};
+        break;
+      default:
+        lane.out = {{reduced, 0}};
     }
   });
 }
@@ -112,8 +133,8 @@ bool complete_if_all_came(Worker& w, int warp, int lane) {
 
 void require_own_lane(Lane& lane, int number, Address pc) {
   if (lane.mask >> number & 1) return;
-  add_finding({.kind = "divergent_barrier", .pc = pc}, "lane %d calls a warp function with mask 0x%08x, which does not name it",
-              number, lane.mask);
+  add_finding({.kind = "divergent_barrier", .pc = pc},
+              "lane %d calls a warp function with mask 0x%08x, which does not name it", number, lane.mask);
   lane.mask |= 1u << number;
 }
 
@@ -126,7 +147,9 @@ class Speaker {
 
 Address where_missing_lane_waits(const Worker& w, int warp, unsigned missing) {
   Address pc = 0;
-  each_lane(missing, [&](int l) { if (!pc) pc = waits_at(w, warp, l); });
+  each_lane(missing, [&](int l) {
+    if (!pc) pc = waits_at(w, warp, l);
+  });
   return pc;
 }
 
@@ -134,9 +157,13 @@ void release_without(Worker& w, int warp, int lane) {
   const unsigned group = companions(w, warp, lane);
   const unsigned missing = lane_of(w, warp, lane).mask & warp_of(w, warp).alive & ~group;
   Speaker speaker(w, warp * WARP + lane);
-  add_finding({.kind = "warp_sync", .error = false, .pc = waits_at(w, warp, lane), .other_pc = where_missing_lane_waits(w, warp, missing)},
+  add_finding({.kind = "warp_sync",
+               .error = false,
+               .pc = waits_at(w, warp, lane),
+               .other_pc = where_missing_lane_waits(w, warp, missing)},
               "a warp function names lanes 0x%08x, but lanes 0x%08x never call it (they wait elsewhere): undefined, "
-              "and it works on hardware only by chance", lane_of(w, warp, lane).mask, missing);
+              "and it works on hardware only by chance",
+              lane_of(w, warp, lane).mask, missing);
   complete(w, warp, group);
 }
 
@@ -195,10 +222,13 @@ void tell_deadlock(Worker& w) {
   int first = 0, other = 0;
   while (first < w.threads - 1 && w.state[static_cast<size_t>(first)] != State::IN_WARP_OP) ++first;
   const int warp = first / WARP;
-  const unsigned missing = lane_of(w, warp, first % WARP).mask & warp_of(w, warp).alive & ~companions(w, warp, first % WARP);
+  const unsigned missing =
+      lane_of(w, warp, first % WARP).mask & warp_of(w, warp).alive & ~companions(w, warp, first % WARP);
   other = missing ? warp * WARP + __builtin_ctz(missing) : first;
   Speaker speaker(w, first);
-  add_finding({.kind = "deadlock", .pc = w.waits_at[static_cast<size_t>(first)], .other_pc = w.waits_at[static_cast<size_t>(other)],
+  add_finding({.kind = "deadlock",
+               .pc = w.waits_at[static_cast<size_t>(first)],
+               .other_pc = w.waits_at[static_cast<size_t>(other)],
                .other_thread = &w.coordinates(other)},
               "the block cannot go on: thread %d waits in %s for lanes 0x%08x of its warp, and lane %d waits in %s "
               "(%d threads in warp functions, %d at __syncthreads(), %d have exited)",

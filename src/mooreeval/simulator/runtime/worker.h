@@ -23,12 +23,12 @@ struct LaunchState {
   void (*body)(void*);
   void* closure;
   size_t closure_bytes;
-  Address host_stack_low, host_stack_high;   // of the launching thread
-  int threads;                               // of a block
+  Address host_stack_low, host_stack_high;  // of the launching thread
+  int threads;                              // of a block
   uint64_t blocks, number;
-  std::vector<uint3> coordinates;            // threadIdx of every linear index
+  std::vector<uint3> coordinates;  // threadIdx of every linear index
   std::atomic<uint64_t> next_position{0};
-  std::atomic<bool> abandoned{false};        // after a deadlock
+  std::atomic<bool> abandoned{false};  // after a deadlock
 };
 
 enum class State : uint8_t { FRESH, RUNNING, READY, AT_BARRIER, IN_WARP_OP, DONE };
@@ -42,8 +42,8 @@ struct Lane {
 };
 
 struct Warp {
-  unsigned alive = 0;     // lanes that have not exited
-  unsigned waiting = 0;   // lanes in a warp operation
+  unsigned alive = 0;    // lanes that have not exited
+  unsigned waiting = 0;  // lanes in a warp operation
 };
 
 struct Votes {
@@ -54,23 +54,23 @@ struct Worker {
   const LaunchState* launch = nullptr;
   uint64_t launch_number = 0, block = 0;
   uint3 block_coordinates{};
-  bool watched = false;                      // check mode looks at this block
+  bool watched = false;  // check mode looks at this block
 
   int threads = 0, alive = 0, started = 0, running = -1;
   std::vector<State> state;
-  std::vector<Fiber*> fiber;                 // of a suspended thread
+  std::vector<Fiber*> fiber;  // of a suspended thread
   std::vector<Lane> lane;
-  std::vector<Address> waits_at;             // return address of the call that a thread waits in
-  std::vector<int> order;                    // in which threads start, and continue after a barrier
-  std::vector<int> ready;                    // ring of threads that may continue
+  std::vector<Address> waits_at;  // return address of the call that a thread waits in
+  std::vector<int> order;         // in which threads start, and continue after a barrier
+  std::vector<int> ready;         // ring of threads that may continue
   size_t ready_first = 0, ready_count = 0;
-  int atomics_in_a_row = 0;                  // by the running thread, since it last continued
-  bool fresh_first = false;                  // some thread yielded: all must have begun before one continues
+  int atomics_in_a_row = 0;  // by the running thread, since it last continued
+  bool fresh_first = false;  // some thread yielded: all must have begun before one continues
   std::array<Warp, MAX_WARPS> warps;
 
   int at_barrier = 0;
-  Address barrier_at = 0;                    // call of the first thread that arrived
-  int barrier_first = -1;                    // that thread
+  Address barrier_at = 0;  // call of the first thread that arrived
+  int barrier_first = -1;  // that thread
   Votes votes, vote_result;
 
   SharedMemory shared;
