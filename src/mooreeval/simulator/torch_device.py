@@ -13,7 +13,7 @@ import ctypes
 import json
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,7 +77,7 @@ class SimulatedDevice:
         return json.loads(self._device.moore_device_log_read())
 
     @contextmanager
-    def logging(self) -> Iterator[dict[str, int]]:
+    def logging(self) -> Generator[dict[str, int], None, None]:
         """Log what runs in the block; the dict that it yields is filled when the block ends."""
         calls: dict[str, int] = {}
         self.start_log()

@@ -44,7 +44,7 @@ def same_bits(file: Path) -> None:
 
 
 def _cases() -> dict[str, Callable[[], None]]:
-    files = sorted(FOLDER.glob("level[123]/*.py"))[::STEP]
+    files = [f for f in sorted(FOLDER.glob("level[123]/*.py"))[::STEP] if "einops" not in f.read_text()]
     return {f"{file.parent.name}/{file.stem}": partial(same_bits, file) for file in files}
 
 

@@ -20,6 +20,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/util/Exception.h>
 
+#include <cstdio>
 #include <set>
 
 #include "api.h"
@@ -76,25 +77,31 @@ void cover_operators() {
   }
 }
 
-}  // namespace
-}  // namespace moore_device
-
-// Again after an extension library has added operators: covers what is new. 0, or -1 and a message on stderr.
-MOORE_DEVICE_API int moore_device_cover_operators() {
-  moore_device::SilentWarnings silent;
-  c10::WarningUtils::WarningHandlerGuard guard(&silent);
-  moore_device::cover_operators();
-  return 0;
-}
-
-MOORE_DEVICE_API int moore_device_install() {
-  using namespace moore_device;
-  SilentWarnings silent;
-  c10::WarningUtils::WarningHandlerGuard guard(&silent);
+void install() {
   install_allocators();
   install_hooks();
   install_device_guard();
   cover_operators();
   register_native_operators();  // after the others: the last registration is the one that counts
-  return 0;
 }
+
+// No exception may leave through the C interface. 0, or -1 and a message on stderr.
+int status_of(void (*work)()) {
+  SilentWarnings silent;
+  c10::WarningUtils::WarningHandlerGuard guard(&silent);
+  try {
+    work();
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "libmoore_device.so: %s\n", error.what());
+    return -1;
+  }
+}
+
+}  // namespace
+}  // namespace moore_device
+
+MOORE_DEVICE_API int moore_device_install() { return moore_device::status_of(moore_device::install); }
+
+// Again after an extension library has added operators: covers what is new.
+MOORE_DEVICE_API int moore_device_cover_operators() { return moore_device::status_of(moore_device::cover_operators); }
