@@ -37,6 +37,7 @@ REAL_RUN_LIMIT = 16 << 20  # bytes of inputs and weights up to which a real run 
 
 _NOT_FAKEABLE = (DataDependentOutputException, DynamicOutputShapeException, UnsupportedOperatorException)
 _RECURRENT = ("gru", "lstm", "rnn_tanh", "rnn_relu")
+_CHECKED = 1 << 12  # elements up to which torch's own checks (one value a channel) are worth their time
 _ATTENTION = "_scaled_dot_product_flash_attention_for_cpu"
 
 
@@ -128,7 +129,7 @@ def _run(code: str, name: str, fake: _Fake | None, *, forward: bool = True) -> F
         weights = {id(t): t for t in (*parameters.values(), *buffers.values())}
         for tensor in (*tensors_in(inputs), *weights.values()):
             counter.add_tensor(tensor)
-        with _Recurrent(counter), counter:
+        with _Shortcuts(counter), counter:
             outputs = task.forward(model, inputs) if forward else None
     return FakeRun(init_inputs, inputs, parameters, buffers, outputs, counter.cost(), tuple(counter.assumptions))
 
@@ -242,8 +243,12 @@ class _Guesses(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-class _Recurrent(TorchFunctionMode):
-    """Recurrent layers as one operator: torch would fake them step by step, 10 s for 512 steps of a GRU."""
+class _Shortcuts(TorchFunctionMode):
+    """Layers as one operator each, where torch's own way of faking them takes too long.
+
+    A recurrent layer is faked step by step (10 s for 512 steps of a GRU); batch normalisation by a dozen Python
+    operators, which was most of the time of a DenseNet.
+    """
 
     def __init__(self, counter: _Counter) -> None:
         super().__init__()
@@ -254,10 +259,19 @@ class _Recurrent(TorchFunctionMode):
         # (input, hidden state(s), weights, has_biases, layers, dropout, train, bidirectional, batch_first);
         # packed sequences pass other arguments and take torch's own way.
         if name in _RECURRENT and len(args) == 9 and isinstance(args[0], FakeTensor):
-            return self._outputs(name, *args)
+            return self._recurrent(*args)
+        if func is torch.nn.functional.batch_norm and isinstance(args[0], FakeTensor) and args[0].numel() > _CHECKED:
+            return self._normalised(*args, **(kwargs or {}))
         return func(*args, **(kwargs or {}))
 
-    def _outputs(self, name: str, x: torch.Tensor, state: Any, weights: Any, *options: Any) -> tuple[torch.Tensor, ...]:
+    def _normalised(self, x: torch.Tensor, *others: Any, **named: Any) -> torch.Tensor:
+        for other in (*others, *named.values()):
+            if isinstance(other, torch.Tensor) and other.numel() != x.shape[1]:
+                raise RuntimeError(f"batch_norm: {x.shape[1]} channels, but {other.numel()} weights or statistics")
+        self.counter.flops += x.numel()
+        return x.new_empty(x.shape)
+
+    def _recurrent(self, x: torch.Tensor, state: Any, weights: Any, *options: Any) -> tuple[torch.Tensor, ...]:
         _has_biases, layers, _dropout, _train, bidirectional, _batch_first = options
         states = list(state) if isinstance(state, (list, tuple)) else [state]
         width = states[0].shape[-1] * (2 if bidirectional else 1)
