@@ -105,8 +105,9 @@ def _value(node: ast.expr) -> int | None:
 def _compare(operator: ast.cmpop, left: int | None, right: int | None) -> int | None:
     if left is None or right is None:
         return None
-    results = {
+    results: dict[type[ast.cmpop], bool] = {
         ast.Lt: left < right, ast.LtE: left <= right, ast.Gt: left > right,
         ast.GtE: left >= right, ast.Eq: left == right, ast.NotEq: left != right,
     }  # fmt: skip
-    return int(results[type(operator)]) if type(operator) in results else None
+    value = results.get(type(operator))
+    return None if value is None else int(value)

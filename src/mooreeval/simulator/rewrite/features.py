@@ -103,7 +103,7 @@ def _feature(tokens: Tokens, i: int) -> str:
 
 def _namespace_feature(tokens: Tokens, i: int) -> str:
     used = tokens[i + 1] == "::" or (tokens[i - 1] == "namespace" and tokens[i - 2] == "using")
-    if not used or tokens[i - 1] == "::" and tokens.is_ident(i - 2) and tokens[i - 2] not in ("nvcuda",):
+    if not used or (tokens[i - 1] == "::" and tokens.is_ident(i - 2) and tokens[i - 2] not in ("nvcuda",)):
         return ""
     if tokens[i] == "cuda":
         return "async copy pipeline" if _CUDA_MEMBERS.fullmatch(tokens[i + 2]) else ""
@@ -170,7 +170,7 @@ def _is_pragma_operator(tokens: Tokens, i: int) -> bool:
     """`_Pragma("GCC optimize ...")`."""
     if tokens[i - 1] != "(" or tokens[i - 2] not in ("_Pragma", "__pragma"):
         return False
-    words = re.findall(r"\w+", tokens[i]) + ["", ""]
+    words = [*re.findall(r"\w+", tokens[i]), "", ""]
     return _steers_compiler(words[0], words[1])
 
 

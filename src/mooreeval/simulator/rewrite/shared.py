@@ -98,9 +98,8 @@ class SharedRewriter:
         tokens, i = self.tokens, keyword
         while i - 1 >= floor and tokens.same_line_of_code(i - 1, keyword):
             before = tokens[i - 1]
-            if tokens.is_ident(i - 1) and before not in _NO_SPECIFIER and not self._is_macro_head(i - 1):
-                i -= 1
-            elif before == "::":
+            is_specifier = tokens.is_ident(i - 1) and before not in _NO_SPECIFIER and not self._is_macro_head(i - 1)
+            if is_specifier or before == "::":
                 i -= 1
             elif before == ">":
                 opening = _angle_open(tokens, i - 1, floor)
@@ -311,7 +310,7 @@ class SharedRewriter:
             k -= 1
         if not (tokens.is_ident(k) or tokens[k] == ">") or tokens[k] in _NO_SPECIFIER:
             return False
-        return k == i - 1 or tokens[i + 1] in ("=", ",", ")") and tokens[k - 1] in (";", "{", "}", "(", ",", "const")
+        return k == i - 1 or (tokens[i + 1] in ("=", ",", ")") and tokens[k - 1] in (";", "{", "}", "(", ",", "const"))
 
 
 def _opens_namespace_or_class(tokens: Tokens, brace: int) -> bool:

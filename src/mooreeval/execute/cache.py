@@ -1,0 +1,173 @@
+"""A bounded cache of files, addressed by content, that many processes share.
+
+    ROOT/entries/KEY/      the files of one entry and its manifest; renamed into place when complete
+    ROOT/staging/          entries being written; what a killed writer leaves here is swept later
+    ROOT/locks/KEY         one writer at a time for one key; a lock dies with its process
+
+An entry whose files do not have the sizes in its manifest is dropped and made anew. The least recently used goes
+first when the cache outgrows its limit; what was used in the last minutes stays, somebody may be reading it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from mooreeval.errors import NotJudged, UsageError
+
+DEFAULT_LIMIT_BYTES = 10 << 30
+_MANIFEST = "manifest.json"
+_IN_USE_SECONDS = 600.0  # an entry used this recently is never evicted
+_STALE_SECONDS = 6 * 3600.0  # a staging folder this old has no writer any more
+
+
+def default_cache_dir() -> Path:
+    """`$MOOREEVAL_CACHE`, else `mooreeval` in the XDG cache folder."""
+    if own := os.environ.get("MOOREEVAL_CACHE"):
+        return Path(own).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "mooreeval"
+
+
+class FileCache:
+    """Entries are folders of files. All methods may be called from many processes at once.
+
+    Raises UsageError where the folder cannot be used at all, NotJudged where there is no space left.
+    """
+
+    def __init__(self, root: Path | None = None, limit_bytes: int = DEFAULT_LIMIT_BYTES):
+        self.root = (root or default_cache_dir()).absolute()
+        self.limit_bytes = limit_bytes
+        with self._told_clearly():
+            for name in ("entries", "staging", "locks"):
+                (self.root / name).mkdir(parents=True, exist_ok=True)
+
+    def get(self, key: str) -> Path | None:
+        """The folder of an entry, now the most recently used; None where there is none (or only a damaged one)."""
+        folder = self.root / "entries" / key
+        if not folder.is_dir():
+            return None
+        if not _is_complete(folder):
+            self._drop(folder)
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(folder)
+        return folder
+
+    def put(self, key: str, write: Callable[[Path], None]) -> Path:
+        """Let `write` fill a folder and make it the entry; a complete one that is there already wins."""
+        with self._told_clearly():
+            staging = Path(tempfile.mkdtemp(prefix=f"{key[:16]}-", dir=self.root / "staging"))
+        try:
+            write(staging)
+            with self._told_clearly():
+                _write_manifest(staging)
+                self._publish(staging, self.root / "entries" / key)
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+        self.evict()
+        return self.root / "entries" / key
+
+    def get_or_make(self, key: str, write: Callable[[Path], None]) -> Path:
+        """The entry, made by one process while the others that want it wait."""
+        found = self.get(key)
+        if found:
+            return found
+        with self.lock(key):
+            return self.get(key) or self.put(key, write)
+
+    @contextlib.contextmanager
+    def lock(self, key: str) -> Iterator[None]:
+        """Hold the key alone; released when the process ends, however it ends."""
+        with self._told_clearly():
+            handle = os.open(self.root / "locks" / key, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+    def evict(self) -> None:
+        """Drop the least recently used entries beyond the limit, and what dead writers left."""
+        now = time.time()
+        entries = sorted(self._entries())
+        total = sum(size for _, size, _ in entries)
+        for used, size, folder in entries:
+            if total <= self.limit_bytes:
+                break
+            if now - used > _IN_USE_SECONDS:
+                self._drop(folder)
+                total -= size
+        for folder in _listing(self.root / "staging"):
+            with contextlib.suppress(OSError):
+                if now - folder.stat().st_mtime > _STALE_SECONDS:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+    def _entries(self) -> Iterator[tuple[float, int, Path]]:
+        for folder in _listing(self.root / "entries"):
+            with contextlib.suppress(OSError):
+                yield folder.stat().st_mtime, sum(f.stat().st_size for f in folder.iterdir()), folder
+
+    def _publish(self, staging: Path, final: Path) -> None:
+        for _ in range(3):
+            try:
+                staging.rename(final)
+                return
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+                if _is_complete(final):
+                    return
+                self._drop(final)
+
+    def _drop(self, folder: Path) -> None:
+        """Remove an entry in one step, so that nobody finds half of it."""
+        grave = self.root / "staging" / f"dropped-{os.getpid()}-{time.monotonic_ns()}"
+        with contextlib.suppress(OSError):
+            folder.rename(grave)
+        shutil.rmtree(grave, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def _told_clearly(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise cache_error(error, self.root) from error
+
+
+def cache_error(error: OSError, root: Path) -> NotJudged | UsageError:
+    """One clear line about a cache folder that failed us."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return NotJudged(f"no space left in the cache folder {root}: free some, or set MOOREEVAL_CACHE to another")
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    return UsageError(f"the cache folder {root} cannot be written ({reason}): set MOOREEVAL_CACHE to another")
+
+
+def _listing(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _write_manifest(folder: Path) -> None:
+    sizes = {f.name: f.stat().st_size for f in folder.iterdir()}
+    with (folder / _MANIFEST).open("w", encoding="utf-8") as stream:
+        json.dump(sizes, stream)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _is_complete(folder: Path) -> bool:
+    try:
+        sizes = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
+        return all((folder / name).stat().st_size == size for name, size in sizes.items())
+    except (OSError, ValueError, AttributeError):
+        return False

@@ -1,0 +1,226 @@
+"""From addresses and recorded sources back to lines of the candidate's own file."""
+
+from __future__ import annotations
+
+import ast
+import bisect
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mooreeval.toolchains.base import Artefact, Recording
+from mooreeval.verdict import Finding, FindingKind, Place
+
+CANDIDATE = "candidate"
+
+
+class SourceMap:
+    """Maps a line of a recorded source to the line of the candidate's file that it was written on.
+
+    A source is looked for as one of the file's string constants, then as a run of the file's own lines, then line by
+    line where a line occurs once in the file. What cannot be found stays at the recorded source.
+    """
+
+    def __init__(self, candidate_text: str, recording: Recording | Iterable[Any] = ()):
+        self._lines = candidate_text.replace("\r\n", "\n").split("\n")
+        self._constants = _string_constants(candidate_text)
+        self._unique = _unique_lines(self._lines)
+        extensions = recording.extensions if isinstance(recording, Recording) else tuple(recording)
+        self._texts: dict[str, str] = {}
+        for extension in extensions:
+            for source in extension.sources:
+                self._texts.setdefault(source.name, source.text.replace("\r\n", "\n"))
+        self._maps: dict[str, list[int | None]] = {}
+
+    def place(self, source: str, line: int | None, column: int | None = None, text: str | None = None) -> Place:
+        """The place to tell for a recorded source's line: in the file "candidate" where it was found there."""
+        if text is None and line is not None:
+            rows = self._texts.get(source, "").split("\n")
+            text = rows[line - 1].strip()[:200] or None if 0 < line <= len(rows) else None
+        own = self._own_line(source, line)
+        if own is None:
+            return Place(file=source, line=line, column=column, text=text)
+        return Place(file=CANDIDATE, line=own, column=column, text=self._lines[own - 1].strip()[:200] or text)
+
+    def move(self, place: Place | None) -> Place | None:
+        """A place in a recorded source as a place in the candidate's file."""
+        return place and self.place(place.file, place.line, place.column, place.text)
+
+    def knows(self, source: str) -> bool:
+        return source in self._texts
+
+    def _own_line(self, source: str, line: int | None) -> int | None:
+        if source not in self._texts or line is None:
+            return None
+        if source not in self._maps:
+            self._maps[source] = self._align(self._texts[source].split("\n"))
+        rows = self._maps[source]
+        return rows[line - 1] if 0 < line <= len(rows) else None
+
+    def _align(self, rows: list[str]) -> list[int | None]:
+        for first, text in self._constants:
+            offset = text.find("\n".join(rows))
+            if offset >= 0 and any(row.strip() for row in rows):
+                begin = first + text.count("\n", 0, offset)
+                found = [begin + k for k in range(len(rows))]
+                if self._agree(rows, found):
+                    return list(found)
+        return self._by_lines(rows)
+
+    def _agree(self, rows: list[str], numbers: list[int]) -> bool:
+        """Are the rows really on these lines? An escape or a concatenation may have moved them."""
+        for row, number in zip(rows, numbers, strict=True):
+            if len(row.strip()) > 3 and not (
+                0 < number <= len(self._lines) and row.strip() in _unescaped(self._lines[number - 1])
+            ):
+                return False
+        return True
+
+    def _by_lines(self, rows: list[str]) -> list[int | None]:
+        """Anchors are lines that occur once on both sides; lines between two anchors at equal distance follow them."""
+        counts: dict[str, int] = {}
+        for row in rows:
+            counts[row.strip()] = counts.get(row.strip(), 0) + 1
+        found: list[int | None] = [
+            self._unique.get(row.strip()) if counts[row.strip()] == 1 and len(row.strip()) > 3 else None for row in rows
+        ]
+        anchors = [k for k, number in enumerate(found) if number is not None]
+        for k, row in enumerate(rows):
+            if found[k] is None and row.strip() and anchors:
+                found[k] = self._near(rows, found, anchors, k)
+        return found
+
+    def _near(self, rows: list[str], found: list[int | None], anchors: list[int], k: int) -> int | None:
+        """Line of row k by its distance to the anchor before or behind it, if the text agrees."""
+        at = bisect.bisect(anchors, k)
+        for anchor in (anchors[at - 1] if at else None, anchors[at] if at < len(anchors) else None):
+            number = found[anchor] if anchor is not None else None
+            if anchor is None or number is None:
+                continue
+            own = number + k - anchor
+            if 0 < own <= len(self._lines) and rows[k].strip() in _unescaped(self._lines[own - 1]):
+                return own
+        return None
+
+
+def _unescaped(line: str) -> str:
+    return line.replace("\\\\", "\\").replace('\\"', '"').replace("\\'", "'").replace("{{", "{").replace("}}", "}")
+
+
+def _unique_lines(lines: list[str]) -> dict[str, int]:
+    """Stripped text -> 1-based number of each line that occurs once."""
+    seen: dict[str, int] = {}
+    for number, line in enumerate(lines, 1):
+        key = _unescaped(line).strip()
+        seen[key] = 0 if key in seen else number
+    return {key: number for key, number in seen.items() if number}
+
+
+def _string_constants(text: str) -> list[tuple[int, str]]:
+    """(line of the first character, value) of each string constant with more than one line, longest first."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    found = [
+        (node.lineno, node.value.replace("\r\n", "\n"))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.strip()
+    ]
+    return sorted(found, key=lambda item: -len(item[1]))
+
+
+def resolve(
+    module: Path, offsets: Sequence[int], sources: Mapping[str, Any] | SourceMap
+) -> list[tuple[str, int] | None]:
+    """(source name, line) of each return address in a shared object; None where none of the sources is near.
+
+    Of the inlined frames the innermost one that lies in the candidate's sources is taken: what it called is ours.
+    """
+    tool = shutil.which("addr2line")
+    if tool is None or not offsets:
+        return [None] * len(offsets)
+    addresses = [hex(max(offset - 1, 0)) for offset in offsets]  # the call, not what comes after it
+    done = subprocess.run(
+        [tool, "-i", "-a", "-e", str(module), *addresses], capture_output=True, text=True, check=False, timeout=120
+    )
+    frames: list[list[tuple[str, int]]] = []
+    for row in done.stdout.splitlines():
+        if row.startswith("0x"):
+            frames.append([])
+        elif frames:
+            name, _, line = row.split(" (")[0].rpartition(":")
+            if line.isdigit():
+                frames[-1].append((name.rsplit("/", 1)[-1], int(line)))
+    known = sources.knows if isinstance(sources, SourceMap) else sources.__contains__
+    chosen = [next((frame for frame in inlined if known(frame[0])), None) for inlined in frames]
+    return (chosen + [None] * len(offsets))[: len(offsets)]
+
+
+def findings_from_report(
+    report: Mapping[str, Any], artefacts: Sequence[Artefact], source_map: SourceMap
+) -> list[Finding]:
+    """The run time's findings as the verdict tells them; equal ones are merged, and threads of one block that met at
+    one line are not accused of having met at two."""
+    raw = list(report.get("findings") or ())
+    places = _places(raw, {str(a.path) for a in artefacts}, source_map)
+    merged: dict[tuple, Finding] = {}
+    for one in raw:
+        finding = _finding(one, places)
+        if finding is None:
+            continue
+        key = (finding.kind, finding.severity, finding.kernel, str(finding.place), str(finding.other))
+        if key in merged:
+            finding = merged[key].model_copy(update={"count": merged[key].count + finding.count})
+        merged[key] = finding
+    return list(merged.values())
+
+
+def _places(raw: list[Mapping[str, Any]], modules: set[str], source_map: SourceMap) -> dict[tuple[str, int], Place]:
+    """The place of every address in a report, asked for one module at a time."""
+    wanted: dict[str, set[int]] = {}
+    for one in raw:
+        for module, offset in (
+            (one.get("module"), one.get("offset")),
+            (one.get("other_module"), one.get("other_offset")),
+        ):
+            if module in modules and isinstance(offset, int):
+                wanted.setdefault(str(module), set()).add(offset)
+    places = {}
+    for module, offsets in wanted.items():
+        ordered = sorted(offsets)
+        for offset, found in zip(ordered, resolve(Path(module), ordered, source_map), strict=True):
+            if found:
+                places[module, offset] = source_map.place(*found)
+    return places
+
+
+def _finding(one: Mapping[str, Any], places: Mapping[tuple[str, int], Place]) -> Finding | None:
+    place = places.get((str(one.get("module")), int(one.get("offset") or 0)))
+    other = places.get((str(one.get("other_module")), int(one.get("other_offset") or 0)))
+    kind = FindingKind(one["kind"])
+    if (
+        kind is FindingKind.DIVERGENT_BARRIER
+        and place
+        and other
+        and (place.file, place.line) == (other.file, other.line)
+    ):
+        return None  # g++ had copied the call
+    return Finding(
+        kind=kind,
+        severity=one.get("severity", "error"),
+        message=str(one["message"])[:2000],
+        kernel=one.get("kernel"),
+        block=_triple(one.get("block")),
+        thread=_triple(one.get("thread")),
+        place=place,
+        other=other,
+        other_thread=_triple(one.get("other_thread")),
+        count=int(one.get("count") or 1),
+    )
+
+
+def _triple(value: Any) -> tuple[int, int, int] | None:
+    return (int(value[0]), int(value[1]), int(value[2])) if value else None

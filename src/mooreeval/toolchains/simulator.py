@@ -1,0 +1,182 @@
+"""The toolchain of the simulator: recorded CUDA C++ in, a shared object for any CPU out, by g++ alone.
+
+    Extension ── policy (flags, includes, tampering, features) ── units (rewritten text) ── g++ ── Artefact
+                     │                                                                       │
+                     └──────────────────────────── BuildFailure ─────────────────────────────┘
+
+Successes and failures are cached by content; what the deadline ended is not.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from mooreeval.execute.cache import FileCache
+from mooreeval.hashing import content_hash
+from mooreeval.simulator.locate import SourceMap, findings_from_report
+from mooreeval.simulator.rewrite import Tokens, tampering, unsupported_features
+from mooreeval.toolchains.base import Artefact, BuildFailure, Extension, Recording
+from mooreeval.toolchains.simulator_compile import Compiler
+from mooreeval.toolchains.simulator_flags import Flags, foreign_includes, sort_flags
+from mooreeval.toolchains.simulator_parts import Parts, Prepared
+from mooreeval.toolchains.simulator_units import module_name
+from mooreeval.verdict import Diagnostic, Finding, Place
+
+MAX_SOURCE_CHARS = 1 << 20
+_LIBRARY, _FAILURE = "module.so", "failure.json"
+
+
+class SimulatorToolchain:
+    """Builds for the simulator; needs g++, Python's and PyTorch's headers, and no device.
+
+    `cache_dir`: where built parts are kept (default: see `execute.cache`). `torch_dir`: PyTorch's folder (default:
+    the one this Python would import). Raises NotJudged where a tool is missing, UsageError for a bad cache folder.
+    """
+
+    def __init__(self, cache_dir: Path | None = None, torch_dir: Path | None = None):
+        self.cache = FileCache(cache_dir)
+        self._parts = Parts(self.cache, torch_dir)
+
+    def prepare(self) -> Prepared:
+        """The shared parts, built by whoever comes first; see `Prepared`."""
+        return self._prepared
+
+    @functools.cached_property
+    def _prepared(self) -> Prepared:
+        return self._parts.prepare()
+
+    def device_options(self) -> dict[str, Any]:
+        """What a child needs to open the simulated device: paths of the run time and of the device library."""
+        prepared = self.prepare()
+        return {"runtime_lib": str(prepared.runtime_lib), "device_lib": str(prepared.device_lib)}
+
+    def build(self, extension: Extension, deadline_seconds: float) -> Artefact | BuildFailure:
+        """The extension as a shared object, or why there is none. The deadline is wall time without waiting."""
+        flags = sort_flags(extension.cflags, extension.cuda_cflags, extension.ldflags)
+        refused = _refuse(extension, flags)
+        if refused:
+            return refused
+        prepared = self.prepare()
+        key = f"module-{self._key(extension, flags)}"
+        with self.cache.lock(key):
+            return self._cached(key, extension) or self._make(key, extension, flags, prepared, deadline_seconds)
+
+    def findings(
+        self, report: dict[str, Any], artefacts: list[Artefact], candidate_text: str, recording: Recording
+    ) -> list[Finding]:
+        """The run time's findings with lines of the candidate's own file."""
+        return findings_from_report(report, artefacts, SourceMap(candidate_text, recording))
+
+    def _key(self, extension: Extension, flags: Flags) -> str:
+        return content_hash([extension.content_hash(), flags.defines, self._parts.prelude_key, _own_code()])[:40]
+
+    def _cached(self, key: str, extension: Extension) -> Artefact | BuildFailure | None:
+        folder = self.cache.get(key)
+        if folder is None:
+            return None
+        record = json.loads((folder / _FAILURE).read_text(encoding="utf-8"))
+        if record["failure"]:
+            return _failure_from(record["failure"])
+        return Artefact(
+            extension_hash=extension.content_hash(),
+            module_name=module_name(extension),
+            path=folder / _LIBRARY,
+            warnings=tuple(record["warnings"]),
+        )
+
+    def _make(
+        self, key: str, extension: Extension, flags: Flags, prepared: Prepared, deadline_seconds: float
+    ) -> Artefact | BuildFailure:
+        with tempfile.TemporaryDirectory(prefix="moore-build-", ignore_cleanup_errors=True) as scratch:
+            compiler = Compiler(self._parts, prepared, Path(scratch), deadline_seconds)
+            built = compiler.build(extension, flags.defines)
+            if isinstance(built, BuildFailure) and built.kind == "timeout":
+                return built
+            failure = built if isinstance(built, BuildFailure) else None
+            warnings = (*flags.warnings, *compiler.warnings)
+
+            def write(folder: Path) -> None:
+                if failure is None:
+                    shutil.move(compiler.library, folder / _LIBRARY)
+                record = {"failure": _failure_record(failure), "warnings": warnings}
+                (folder / _FAILURE).write_text(json.dumps(record), encoding="utf-8")
+
+            folder = self.cache.put(key, write)
+        if failure is not None:
+            return failure
+        return Artefact(
+            extension.content_hash(), module_name(extension), folder / _LIBRARY, compiler.cpu_seconds, warnings
+        )
+
+
+def _refuse(extension: Extension, flags: Flags) -> BuildFailure | None:
+    """What needs no compiler to be refused: first what is illegal, then what is not emulated."""
+    if flags.illegal:
+        return BuildFailure("illegal", f"compiler flag not allowed: {flags.illegal[0][:200]}", rule="compiler_flag")
+    if sum(len(s.text) for s in extension.sources) > MAX_SOURCE_CHARS:
+        return BuildFailure("unsupported", "more than a million characters of source", feature="source too large")
+    features: list[tuple[str, Place]] = []
+    for source in extension.sources:
+        tokens = Tokens(source.text)
+        for path, line in foreign_includes(tokens):
+            place = _place(source.name, source.text, line)
+            return _illegal("include_path", f"#include of {path[:200]} leaves the toolkit", [place])
+        if hits := tampering(tokens, source.name):
+            places = [_place(source.name, source.text, hit.place.line) for hit in hits if hit.place and hit.place.line]
+            return _illegal(hits[0].rule, hits[0].message, places)
+        features += [(f, _place(source.name, source.text, line)) for f, line in unsupported_features(tokens)]
+    if features:
+        feature, place = features[0]
+        return BuildFailure(
+            "unsupported",
+            f"{place}: {feature} is not emulated",
+            feature=feature,
+            diagnostics=tuple(
+                Diagnostic(severity="error", message=f"{f} is not emulated", place=p) for f, p in features
+            ),
+        )
+    return None
+
+
+def _illegal(rule: str, message: str, places: list[Place]) -> BuildFailure:
+    marks = tuple(Diagnostic(severity="error", message=message, place=place) for place in places[:20])
+    return BuildFailure("illegal", f"{places[0]}: {message}", rule=rule, diagnostics=marks)
+
+
+def _place(name: str, text: str, line: int) -> Place:
+    rows = text.split("\n")
+    row = rows[line - 1].strip()[:200] if 0 < line <= len(rows) else ""
+    return Place(file=name, line=line, text=re.sub(r"[^\x20-\x7e]", "?", row) or None)
+
+
+@functools.cache
+def _own_code() -> str:
+    """Hash of the code that decides what is compiled and how a failure is told: a change must not meet old entries."""
+    here = Path(__file__).parent
+    files = [*sorted(here.glob("simulator*.py")), *sorted((here.parent / "simulator" / "rewrite").glob("*.py"))]
+    return content_hash([path.read_text(encoding="utf-8") for path in files])
+
+
+def _failure_record(failure: BuildFailure | None) -> dict[str, Any] | None:
+    if failure is None:
+        return None
+    fields = {name: getattr(failure, name) for name in ("kind", "reason", "feature", "rule", "log_tail")}
+    return {**fields, "diagnostics": [d.model_dump(mode="json") for d in failure.diagnostics]}
+
+
+def _failure_from(record: dict[str, Any]) -> BuildFailure:
+    marks = tuple(Diagnostic.model_validate(d) for d in record["diagnostics"])
+    return BuildFailure(
+        kind=record["kind"],
+        reason=record["reason"],
+        feature=record["feature"],
+        rule=record["rule"],
+        diagnostics=marks,
+        log_tail=record["log_tail"],
+    )

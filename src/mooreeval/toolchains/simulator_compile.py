@@ -1,0 +1,117 @@
+"""One extension through g++: compile, link, and tell what went wrong."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+from mooreeval.errors import NotJudged
+from mooreeval.toolchains.base import BuildFailure, Extension
+from mooreeval.toolchains.simulator_errors import blame, failure, is_of_a_merge
+from mooreeval.toolchains.simulator_messages import Message, diagnostics, parse
+from mooreeval.toolchains.simulator_names import is_cuda_name
+from mooreeval.toolchains.simulator_parts import CANDIDATE_FLAGS, Parts, Prepared
+from mooreeval.toolchains.simulator_process import Ran, run_compiler
+from mooreeval.toolchains.simulator_units import BINDINGS, Unit, bindings, compose
+
+_UNDEFINED = re.compile(r"undefined reference to [`'](?P<name>.+)'$", re.MULTILINE)
+_PYTHON_SYMBOL = re.compile(r"_?Py[A-Z_]\w*")
+_TWICE = re.compile(r"multiple definition of [`'](?P<name>[^'\n]+)'")
+# libmoore_sim.so watches these three while a kernel runs.
+_WRAPPED = "-Wl,--wrap=memcpy,--wrap=memset,--wrap=memmove"
+
+
+class Compiler:
+    """Builds one extension in a scratch folder of its own, within a deadline."""
+
+    def __init__(self, parts: Parts, prepared: Prepared, scratch: Path, deadline_seconds: float):
+        self._parts, self._prepared, self._scratch = parts, prepared, scratch
+        self._seconds, self._until = deadline_seconds, time.monotonic() + deadline_seconds
+        self.library = scratch / "module.so"
+        self.cpu_seconds = 0.0
+        self.warnings: tuple[str, ...] = ()
+
+    def build(self, extension: Extension, defines: list[str]) -> BuildFailure | None:
+        """Make `library`; None when it is there.
+
+        All sources are tried as one unit first. Where that fails in a way that joining them can cause, or for want of
+        the rest of PyTorch's headers, they are compiled as PyTorch would.
+        """
+        self._texts = {s.name: s.text for s in extension.sources}
+        self._texts[BINDINGS] = bindings(extension.functions or ())
+        failed = self._attempt(compose(extension, defines, merged=True))
+        if isinstance(failed, list) and blame(failed).torch_name:
+            failed = self._attempt(compose(extension, defines, merged=True, all_of_torch=True))
+        if isinstance(failed, list) and is_of_a_merge(failed):
+            apart = compose(extension, defines, merged=False)
+            if len(apart) > 1:
+                failed = self._attempt(apart)
+        return failure(failed, self._log) if isinstance(failed, list) else failed
+
+    def _attempt(self, units: list[Unit]) -> BuildFailure | list[Message] | None:
+        """None: `library` is there. Messages: g++ refused the sources."""
+        objects = []
+        for k, unit in enumerate(units):
+            source = self._scratch / f"unit{k}.cpp"
+            head = "#define MOORE_SIM_ALL_OF_TORCH\n#include <torch/extension.h>\n" if unit.all_of_torch else ""
+            source.write_text(head + unit.text, encoding="utf-8", errors="replace")
+            ran = self._run([*self._compile_flags(), "-c", source.name, "-o", f"unit{k}.o"])
+            if ran.returncode is None:
+                return self._too_slow()
+            if ran.returncode != 0:
+                return parse(ran.log, self._texts)
+            objects.append(f"unit{k}.o")
+        return self._link(objects)
+
+    def _compile_flags(self) -> list[str]:
+        return [
+            *CANDIDATE_FLAGS, f"-fdebug-prefix-map={self._scratch}=.", "-include", str(self._prepared.prelude),
+            *self._parts.include_flags,
+        ]  # fmt: skip
+
+    def _link(self, objects: list[str]) -> BuildFailure | list[Message] | None:
+        runtime = self._prepared.runtime_lib
+        ran = self._run(
+            [
+                "-shared", *objects, "-o", self.library.name, _WRAPPED, "-Wl,-z,defs", "-Wl,--warn-unresolved-symbols",
+                *self._parts.library_flags, str(runtime),
+            ]
+        )  # fmt: skip
+        if ran.returncode is None:
+            return self._too_slow()
+        if ran.returncode != 0:
+            return _link_failure(ran)
+        return self._undefined(ran)
+
+    def _undefined(self, ran: Ran) -> BuildFailure | None:
+        """Declared, used and never defined: PyTorch would fail to import the module."""
+        missing = [name for name in _UNDEFINED.findall(ran.log) if not _PYTHON_SYMBOL.fullmatch(name)]
+        if not missing:
+            return None
+        name = missing[0]
+        reason = f"undefined symbol: {name[:300]} is declared and used, but defined nowhere"
+        if is_cuda_name(name.split("(")[0].split("::")[-1]) or re.match(r"(?:at|c10|torch|moore_sim)::", name):
+            return BuildFailure("unsupported", reason, feature=name.split("(")[0][-100:], log_tail=ran.log[-4000:])
+        return BuildFailure("compile_error", reason, log_tail=ran.log[-4000:])
+
+    def _run(self, arguments: list[str]) -> Ran:
+        ran = run_compiler([self._parts.compiler, *arguments], self._scratch, self._until - time.monotonic())
+        self.cpu_seconds += ran.cpu_seconds
+        self._log = ran.log
+        if "-Winvalid-pch" in ran.log:
+            raise NotJudged("the precompiled header does not fit this compiler any more: remove it from the cache")
+        if ran.returncode == 0 and "-c" in arguments:
+            found = diagnostics(parse(ran.log, self._texts))
+            self.warnings += tuple(f"{d.place}: {d.message}" for d in found[:5])
+        return ran
+
+    def _too_slow(self) -> BuildFailure:
+        return BuildFailure("timeout", f"the build took longer than {self._seconds:.0f} s")
+
+
+def _link_failure(ran: Ran) -> BuildFailure | list[Message]:
+    if found := _TWICE.search(ran.log):
+        reason = f"multiple definition of {found['name'][:300]}"
+        return BuildFailure("compile_error", reason, log_tail=ran.log[-4000:])
+    return BuildFailure("unsupported", "the linker failed", feature="linking", log_tail=ran.log[-4000:])

@@ -1,0 +1,185 @@
+"""What is built once and shared: the run time, the device, the precompiled header. All by content, in the cache."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mooreeval.errors import NotJudged
+from mooreeval.execute.cache import FileCache
+from mooreeval.hashing import content_hash
+from mooreeval.toolchains.simulator_process import Ran, run_compiler
+
+SIMULATOR = Path(__file__).parent.parent / "simulator"
+RUNTIME_NAME, DEVICE_NAME, PRELUDE_NAME = "libmoore_sim.so", "libmoore_device.so", "prelude.h"
+_PREPARE_SECONDS = 900.0
+
+# Instrumented once for both kinds of run: the hooks return at once while nothing is checked. Integer overflow and
+# type punning mean on a GPU what they say; memory that no one wrote must not happen to be zero.
+CANDIDATE_FLAGS = (
+    "-std=c++20", "-O2", "-g1", "-fPIC", "-fvisibility=hidden", "-pthread",
+    "-fsanitize=thread,alignment", "--param=tsan-distinguish-volatile=1", "--param=tsan-instrument-func-entry-exit=0",
+    "-fwrapv", "-fno-strict-aliasing", "-fno-delete-null-pointer-checks", "-ftrivial-auto-var-init=pattern",
+    "-Wno-narrowing", "-Wno-attributes", "-Wno-deprecated-declarations", "-Wno-unknown-pragmas", "-Winvalid-pch",
+    "-fno-diagnostics-show-caret", "-fdiagnostics-color=never", "-fmessage-length=0", "-fmax-errors=40",
+    "-D_GLIBCXX_USE_CXX11_ABI=1", "-DTORCH_API_INCLUDE_EXTENSION_H",
+)  # fmt: skip
+_PRELUDE = """#include "moore_sim/prelude.h"
+#include <torch/csrc/Exceptions.h>
+"""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Paths of the shared parts, and the CPU seconds that this call spent on each (0.0: it was in the cache)."""
+
+    runtime_lib: Path
+    device_lib: Path | None
+    prelude: Path
+    cpu_seconds: dict[str, float] = field(default_factory=dict)
+
+
+class Parts:
+    """Finds the compiler and PyTorch, and builds what every candidate shares."""
+
+    def __init__(self, cache: FileCache, torch_dir: Path | None):
+        self.cache = cache
+        self.torch = torch_dir or find_torch()
+        self.compiler = find_compiler()
+
+    @functools.cached_property
+    def versions(self) -> dict[str, str]:
+        """What every key depends on beside sources and flags."""
+        return {
+            "compiler": _compiler_version(self.compiler),
+            "torch": _torch_version(self.torch),
+            "torch_dir": str(self.torch),
+            "python": sys.version.split()[0],
+        }
+
+    @functools.cached_property
+    def include_flags(self) -> list[str]:
+        headers = self.torch / "include"
+        python = Path(sysconfig.get_paths()["include"])
+        if not (python / "Python.h").is_file():
+            raise NotJudged(f"no Python.h in {python}: install Python's development files (python3-dev)")
+        ours = [f"-isystem{SIMULATOR / 'include'}", f"-isystem{SIMULATOR / 'torch_front'}"]
+        return ours + [f"-isystem{p}" for p in (headers, headers / "torch/csrc/api/include", python)]
+
+    @functools.cached_property
+    def library_flags(self) -> list[str]:
+        return [f"-L{self.torch / 'lib'}", "-lc10", "-ltorch_cpu", "-ltorch", "-ltorch_python"]
+
+    @functools.cached_property
+    def prelude_key(self) -> str:
+        return self._key("prelude", [*CANDIDATE_FLAGS, _PRELUDE], "include", "torch_front")
+
+    def prepare(self) -> Prepared:
+        """All parts, made now where the cache lacks them."""
+        spent: dict[str, float] = {}
+        runtime = self._part("runtime", RUNTIME_NAME, self._key("runtime", [], "runtime", "include"), spent)
+        device = None
+        if any((SIMULATOR / "device").glob("*.cpp")):
+            device = self._part("device", DEVICE_NAME, self._key("device", [], "device", "include"), spent, runtime)
+        prelude = self._part("prelude", PRELUDE_NAME, self.prelude_key, spent)
+        return Prepared(runtime, device, prelude, spent)
+
+    def _part(self, kind: str, name: str, key: str, spent: dict[str, float], *needs: Path) -> Path:
+        spent[kind] = 0.0
+
+        def write(folder: Path) -> None:
+            ran = {"runtime": self._runtime, "device": self._device, "prelude": self._prelude}[kind](folder, *needs)
+            if ran.returncode != 0:
+                raise NotJudged(f"the simulator's {kind} did not build: {_first_error(ran.log)}")
+            spent[kind] = ran.cpu_seconds
+
+        return self.cache.get_or_make(f"{kind}-{key}", write) / name
+
+    def _runtime(self, folder: Path) -> Ran:
+        sources = [str(p) for p in sorted((SIMULATOR / "runtime").glob("*.cpp"))]
+        return run_compiler(
+            [
+                self.compiler, "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread",
+                "-Wl,-Bsymbolic-functions", f"-Wl,-soname,{RUNTIME_NAME}", f"-I{SIMULATOR / 'include'}",
+                *sources, "-o", RUNTIME_NAME, "-ldl",
+            ],
+            folder, _PREPARE_SECONDS,
+        )  # fmt: skip
+
+    def _device(self, folder: Path, runtime: Path) -> Ran:
+        # One unit: reading torch's headers is most of the work.
+        unit = folder / "all.cpp"
+        unit.write_text("".join(f'#include "{p.name}"\n' for p in sorted((SIMULATOR / "device").glob("*.cpp"))))
+        ran = run_compiler(
+            [
+                self.compiler, "-std=c++20", "-O1", "-g0", "-fPIC", "-fvisibility=hidden", "-shared", "-w", "all.cpp",
+                f"-I{SIMULATOR / 'device'}", f"-I{SIMULATOR / 'include'}", *self.include_flags[2:],
+                "-D_GLIBCXX_USE_CXX11_ABI=1", *self.library_flags[:3], f"-L{runtime.parent}", "-lmoore_sim",
+                f"-Wl,-soname,{DEVICE_NAME}", "-o", DEVICE_NAME,
+            ],
+            folder, _PREPARE_SECONDS,
+        )  # fmt: skip
+        unit.unlink()
+        return ran
+
+    def _prelude(self, folder: Path) -> Ran:
+        (folder / PRELUDE_NAME).write_text(_PRELUDE)
+        command = [self.compiler, *CANDIDATE_FLAGS, *self.include_flags, "-x", "c++-header", PRELUDE_NAME]
+        return run_compiler([*command, "-o", f"{PRELUDE_NAME}.gch"], folder, _PREPARE_SECONDS)
+
+    def _key(self, kind: str, flags: list[str], *folders: str) -> str:
+        files = {f"{folder}": folder_hash(SIMULATOR / folder) for folder in folders}
+        return content_hash([kind, flags, files, self.versions])[:40]
+
+
+def find_torch() -> Path:
+    """PyTorch's folder, without importing it."""
+    spec = importlib.util.find_spec("torch")
+    if spec is None or not spec.submodule_search_locations:
+        raise NotJudged("PyTorch is not installed here: pip install torch")
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+def find_compiler() -> str:
+    found = shutil.which("g++")
+    if not found:
+        raise NotJudged("no g++ on PATH: the simulator needs it to compile (Debian and Ubuntu: apt install g++)")
+    return found
+
+
+def folder_hash(folder: Path) -> str:
+    """Hash over names and contents of all files in a folder tree."""
+    digest = hashlib.sha256()
+    for path in sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix != ".pyc"):
+        data = path.read_bytes()
+        digest.update(f"{path.relative_to(folder)} {len(data)}\n".encode() + data)
+    return digest.hexdigest()
+
+
+def _compiler_version(compiler: str) -> str:
+    done = subprocess.run(
+        [compiler, "-dumpfullversion", "-dumpmachine"], capture_output=True, text=True, check=False, timeout=60
+    )
+    return " ".join(done.stdout.split()) or "unknown"
+
+
+def _torch_version(torch: Path) -> str:
+    try:
+        text = (torch / "version.py").read_text(encoding="utf-8")
+    except OSError as error:
+        raise NotJudged(f"no PyTorch in {torch}") from error
+    found = re.search(r"^__version__ = '([^']+)'", text, re.MULTILINE)
+    return found[1] if found else hashlib.sha256(text.encode()).hexdigest()
+
+
+def _first_error(log: str) -> str:
+    rows = [row for row in log.splitlines() if "error" in row]
+    return (rows or log.splitlines() or ["no message"])[0][:300]
