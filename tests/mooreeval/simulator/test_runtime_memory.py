@@ -42,6 +42,13 @@ def test_a_write_far_past_the_end_ends_the_process_with_one_finding(run_kernel, 
     assert run.mark("writes_far_past") in run.lines(found)
 
 
+@pytest.mark.parametrize("check", [True, False])
+def test_an_index_far_out_is_told_from_the_nearest_allocation(run_kernel, check):
+    run = run_kernel("writes_very_far", check=check)
+    assert run.exit_code == 77
+    assert "byte 400000000 of an allocation of 256 bytes" in run.only("out_of_bounds")["message"]
+
+
 def test_misaligned_vector_access_is_found_in_every_mode(run_kernel):
     assert run_kernel("aligned_vectors").findings == []
     for check in (True, False):

@@ -20,6 +20,7 @@ CLEAN = (
     "half_warps",
     "spin_lock",
     "flag_between_threads",
+    "compare_and_swap_loop",
 )
 
 
@@ -45,6 +46,8 @@ def test_right_kernels_are_right_without_check_mode_and_on_several_host_threads(
         ("blocks_write_different", {"writes_block_number"}),
         ("last_block_without_fence", {"last_block_write"}),
         ("counter_without_barrier", {"counter_without_barrier"}),
+        ("reads_unfinished_sum", {"divides_by_unfinished_sum"}),
+        ("lanes_write_different", {"lanes_write_different"}),
     ],
 )
 def test_races_are_errors_with_both_lines(run_kernel, function, marks, order):

@@ -143,6 +143,12 @@ void tell_bad_free(const void* pointer, Address pc) {
 }  // namespace
 
 Region* region_at(Address a) { return in_arena(a) ? region_of_granule[(a - arena_begin) / GRANULE] : nullptr; }
+Region* nearest_region(Address a) {
+  if (!in_arena(a)) return nullptr;
+  size_t granule = (a - arena_begin) / GRANULE;
+  while (granule > 0 && !region_of_granule[granule]) --granule;
+  return region_of_granule[granule];
+}
 uint64_t peak_device_bytes() { return peak_bytes; }
 void limit_device_memory(uint64_t bytes) { limit_bytes = bytes; }
 

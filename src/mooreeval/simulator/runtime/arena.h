@@ -27,6 +27,8 @@ inline bool in_arena(Address a) { return a - arena_begin < arena_bytes; }
 
 // The allocation, live or freed, that holds `a` or whose guard space does; nullptr where there never was one.
 Region* region_at(Address a);
+// For messages: that, or the last one before `a`.
+Region* nearest_region(Address a);
 // Device memory is opened piece by piece, by the fault of the first access: an operator touches few of a model's
 // hundreds of tensors, and changing a protection costs time for every page. True if `a` may be accessed now.
 bool open_on_fault(Address a);

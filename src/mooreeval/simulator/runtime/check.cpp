@@ -18,6 +18,8 @@ size_t told_bytes = 0;
 
 namespace {
 
+constexpr Address USER_SPACE_END = Address{1} << 47;
+
 struct Budget {
   uint64_t limit = 0, used = 0;  // of this launch
   uint64_t watched_blocks = 0, blocks = 0;
@@ -58,7 +60,7 @@ void tell_outside_region(const Region* r, Address a, size_t bytes, Kind kind, Ad
   remember_told(a, bytes);
   const Evidence evidence{.kind = "out_of_bounds", .pc = pc};
   if (!r)
-    add_finding(evidence, "%s of %zu bytes at a device address that was never allocated", verb(kind), bytes);
+    add_finding(evidence, "%s of %zu bytes in front of all device memory", verb(kind), bytes);
   else if (!r->live)
     add_finding(evidence, "%s of %zu bytes in freed device memory (byte %td of an allocation of %zu bytes)", verb(kind),
                 bytes, static_cast<ptrdiff_t>(a - r->base), r->bytes);
@@ -84,7 +86,8 @@ void region_access(Region& r, Address a, size_t bytes, Kind kind, Address pc) {
 
 void device_access(Address a, size_t bytes, Kind kind, Address pc) {
   Region* r = region_at(a);
-  if (!r || !r->live || !inside(a, bytes, r->base, r->bytes)) return tell_outside_region(r, a, bytes, kind, pc);
+  if (!r || !r->live || !inside(a, bytes, r->base, r->bytes))
+    return tell_outside_region(nearest_region(a), a, bytes, kind, pc);
   region_access(*r, a, bytes, kind, pc);
 }
 
@@ -145,6 +148,9 @@ void other_access(Worker& w, Address a, size_t bytes, Kind kind, Address pc) {
   const char* what = on_other_stack(w, a) ? "local memory of another thread" : "host memory";
   if (a < PAGE)
     add_finding({.kind = "out_of_bounds", .pc = pc}, "%s of %zu bytes through a null pointer", verb(kind), bytes);
+  else if (a >= USER_SPACE_END)
+    add_finding({.kind = "out_of_bounds", .pc = pc}, "%s of %zu bytes at address 0x%zx, which belongs to no allocation",
+                verb(kind), bytes, static_cast<size_t>(a));
   else
     add_finding({.kind = "host_memory", .pc = pc}, "%s of %zu bytes of %s in a kernel", verb(kind), bytes, what);
 }
@@ -180,16 +186,19 @@ bool begin_block(const Worker& w, uint64_t position) {
   return true;
 }
 
-void end_block(Worker&) { races::settle(); }
+void end_block(Worker&) { settle(); }
 bool has_budget() { return !budget.spent(); }
-void settle() { races::settle(); }
+void settle() {
+  races::settle_write();
+  races::settle_reads();
+}
 void fence() { clocks::fence(device_worker->running); }
 void barrier_released() { clocks::barrier_released(); }
 void warp_met(int warp, unsigned group, unsigned alive) { clocks::warp_met(warp, group, alive); }
 
 void access(Address a, size_t bytes, size_t alignment, Kind kind, Address pc) {
   Worker& w = *device_worker;
-  races::settle();
+  races::settle_write();
   if (bytes == 0 || in_own_memory(w, a, bytes)) return;
   if (alignment > 1 && a % alignment != 0) tell_misaligned(a, bytes, alignment, kind, pc);
   if (in_arena(a)) return spend() ? device_access(a, bytes, kind, pc) : void();

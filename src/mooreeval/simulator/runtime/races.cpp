@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <unordered_map>
+#include <vector>
 
 #include "clocks.h"
 #include "findings.h"
@@ -40,6 +41,20 @@ struct PendingWrite {
 };
 PendingWrite pending;
 
+// A plain read of what others update atomically. It is a fault unless the thread goes on to update it atomically
+// itself: a loop around atomicCAS begins with such a read, and does not rely on it.
+struct PendingRead {
+  Memory memory;
+  Address address;
+  size_t bytes;
+  check::Kind kind;
+  Cell cell;
+  Address pc;
+  Conflict conflict;
+};
+constexpr size_t MAX_PENDING_READS = 64;
+std::vector<PendingRead> pending_reads;
+
 std::unordered_map<uint64_t, int> told;  // pair of sites and kind of conflict -> finding
 
 // Two synchronising accesses (atomics, volatiles) never race.
@@ -75,8 +90,15 @@ void keep_write(ShadowWord& word, Cell cell) {
   if (covers(cell, word.write[1])) word.write[1] = {};
 }
 
+// The reads with which this thread prepared its atomic update count as part of it.
+void excuse_own_reads(ShadowWord& word, Cell cell) {
+  for (Cell& read : word.read)
+    if (read.thread() == cell.thread() && read.clock() >= clocks::state.barrier) read.bits |= ATOMIC_BIT;
+}
+
 void touch_write(const Now& now, ShadowWord& word, unsigned bytes, Conflict& conflict) {
   const Cell cell = now.cell.with_bytes(bytes);
+  if (now.kind.atomic) excuse_own_reads(word, cell);
   if (word.write[0] == cell) return;
   for (const Cell other : word.write)
     if (!conflict.found && conflicts(now, other, bytes)) conflict = {other, true, true};
@@ -119,8 +141,9 @@ uint3 block_coordinates(uint64_t block) {
           static_cast<unsigned>(block / grid.x / grid.y)};
 }
 
-const char* missing_order(bool same_block, bool same_warp) {
+const char* missing_order(bool same_block, bool same_warp, bool same_site) {
   if (!same_block) return "blocks of one launch are not ordered";
+  if (same_warp && same_site) return "lanes of one instruction are not ordered";
   return same_warp ? "only running in lockstep would order them: __syncwarp() is missing" : "no barrier lies between";
 }
 
@@ -135,7 +158,8 @@ int tell(const Memory& m, Address a, Cell other, Cell own, bool error, const cha
   return add_finding(
       {.kind = kind, .error = error, .pc = pc, .other_pc = pc_of_site(other.site()), .other_thread = &other_thread},
       "%s %s, which thread (%u,%u,%u) of block (%u,%u,%u) %s; %s", own_verb, place, other_thread.x, other_thread.y,
-      other_thread.z, other_block.x, other_block.y, other_block.z, other_verb, missing_order(same_block, same_warp));
+      other_thread.z, other_block.x, other_block.y, other_block.z, other_verb,
+      missing_order(same_block, same_warp, other.site() == own.site()));
 }
 
 // A plain access against a volatile one is a fault only in theory; a warning.
@@ -174,17 +198,34 @@ void defer(const Now& now, Cell other) {
 
 void react(const Now& now, const Conflict& c) {
   const bool both_write = now.kind.write && !now.kind.atomic && c.other_wrote && !c.other.is_atomic();
+  const bool reads_atomic = !now.kind.write && c.other.is_atomic();
   if (both_write)
     defer(now, c.other);
+  else if (reads_atomic && pending_reads.size() < MAX_PENDING_READS)
+    pending_reads.push_back({now.memory, now.address, now.bytes, now.kind, now.cell, now.pc, c});
   else
     tell_conflict(now, c);
 }
 
+void excuse_pending_reads(Address address) {
+  std::erase_if(pending_reads, [&](const PendingRead& r) { return address - r.address < r.bytes; });
+}
+
 }  // namespace
 
-void begin_launch() { told.clear(), pending.active = false; }
+void begin_launch() {
+  told.clear();
+  pending.active = false;
+  pending_reads.clear();
+}
 
-void settle() {
+void settle_reads() {
+  for (const PendingRead& r : pending_reads)
+    tell_conflict({r.memory, r.address, r.bytes, r.kind, r.cell, r.pc}, r.conflict);
+  pending_reads.clear();
+}
+
+void settle_write() {
   if (!pending.active) return;
   pending.active = false;
   const bool differ = std::memcmp(pending.before, reinterpret_cast<void*>(pending.address), pending.bytes) != 0;
@@ -201,6 +242,7 @@ void settle() {
 void track(const Memory& memory, Address address, size_t bytes, check::Kind kind, Address pc) {
   const Cell cell = Cell::make(clocks::state.now, device_worker->running, site_of(pc), kind.atomic, kind.is_volatile);
   const Now now{memory, address, bytes, kind, cell, pc};
+  if (kind.atomic && !pending_reads.empty()) excuse_pending_reads(address);
   Conflict conflict;
   const Address end = address + bytes;
   for (Address word = address & ~Address{3}; word < end; word += 4) {

@@ -18,6 +18,8 @@ struct Memory {
 void begin_launch();
 void track(const Memory& memory, Address address, size_t bytes, check::Kind kind, Address pc);
 // Tells of two writes at one place once the second has been done and the values can be compared.
-void settle();
+void settle_write();
+// Tells of plain reads of atomically updated memory; when the running thread is about to be left.
+void settle_reads();
 
 }  // namespace moore_sim::races

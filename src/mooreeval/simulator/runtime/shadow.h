@@ -7,6 +7,7 @@ namespace moore_sim {
 // One access: when (clock), who (thread of a block; the clock tells which block), where in the code (site), which of
 // the four bytes, and how. Zero: none.
 //   clock 32 | thread 10 | site 16 | bytes 4 | atomic 1 | volatile 1
+inline constexpr uint64_t ATOMIC_BIT = 2;
 struct Cell {
   uint64_t bits = 0;
   static Cell make(uint32_t clock, int thread, uint32_t site, bool atomic, bool is_volatile) {
@@ -17,7 +18,7 @@ struct Cell {
   int thread() const { return static_cast<int>(bits >> 22 & 1023); }
   uint32_t site() const { return static_cast<uint32_t>(bits >> 6 & 0xFFFF); }
   unsigned bytes() const { return static_cast<unsigned>(bits >> 2 & 15); }
-  bool is_atomic() const { return bits & 2; }
+  bool is_atomic() const { return bits & ATOMIC_BIT; }
   bool is_volatile() const { return bits & 1; }
   bool is_synchronising() const { return bits & 3; }
   bool operator==(const Cell&) const = default;

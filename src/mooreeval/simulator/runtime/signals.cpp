@@ -79,7 +79,7 @@ void tell_bad_access(const Fault& f, bool protection_fault) {
                 STACK_BYTES >> 10);
   else if (told_before(f))
     return;
-  else if (const Region* r = region_at(f.address))
+  else if (const Region* r = nearest_region(f.address))
     tell_device_fault(f, *r);
   else if (w && w->shared.holds(f.address))
     tell_shared_fault(f, w->shared);

@@ -48,6 +48,12 @@ RUN(writes_before) {
   return 1;
 }
 
+KERNEL writes_at(float* out, int i) { out[i] = 1; }
+RUN(writes_very_far) {
+  LAUNCH(writes_at, 1, 1, 0)(device_floats(64), 100000000);
+  return 1;
+}
+
 KERNEL copies_too_much(char* out, const char* in, int n) { memcpy(out, in, size_t(n)); }  // MARK copies_too_much
 RUN(copies_too_much) {
   LAUNCH(copies_too_much, 1, 1, 0)((char*)device_floats(9), (char*)device_floats(10), 38);

@@ -298,3 +298,37 @@ RUN(flag_between_threads) {
   LAUNCH(waits_for_flag, 1, 64, 0)(device_ints(1), device_floats(1), out);
   return host_value(out) == 5;
 }
+
+// The loop that CUDA's own guide shows: it begins with a plain read.
+KERNEL compare_and_swap_loop(float* sum) {
+  auto* word = reinterpret_cast<unsigned*>(sum);
+  unsigned old = *word, assumed;
+  do {
+    assumed = old;
+    float value;
+    memcpy(&value, &assumed, 4);
+    value += 1;
+    unsigned desired;
+    memcpy(&desired, &value, 4);
+    moore_sim::atomic_access(word, 4);
+    __atomic_compare_exchange_n(word, &old, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  } while (assumed != old);
+}
+RUN(compare_and_swap_loop) {
+  float* sum = device_floats(1);
+  LAUNCH(compare_and_swap_loop, 4, 96, 0)(sum);
+  return host_value(sum) == 384;
+}
+KERNEL divides_by_unfinished_sum(int* sum, float* out) {
+  atomic_add(sum, 1);
+  out[blockIdx.x] = 1.0f / float(*sum);  // MARK divides_by_unfinished_sum
+}
+RUN(reads_unfinished_sum) {
+  LAUNCH(divides_by_unfinished_sum, 8, 1, 0)(device_ints(1), device_floats(8));
+  return 1;
+}
+KERNEL lanes_write_different(int* out) { out[threadIdx.x / 2] = int(threadIdx.x); }  // MARK lanes_write_different
+RUN(lanes_write_different) {
+  LAUNCH(lanes_write_different, 1, 32, 0)(device_ints(16));
+  return 1;
+}
