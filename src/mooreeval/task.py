@@ -49,7 +49,8 @@ def make_task(task_id: str, code: str, *, level: int | None = None, source: str 
         TaskError: the code is not Python or lacks a part of the format; names the task and its source.
     """
     code = normalise(code)
-    where = f"task {task_id}" if source is None or task_id in source else f"task {task_id} ({source})"
+    told = source is None or source.removesuffix(".py").endswith(task_id)  # a path often ends in the id
+    where = f"task {task_id}" if told else f"task {task_id} ({source})"
     names = _checked_names(code, where)
     return Task(task_id, code, level=level, source=source, has_init_inputs=INIT_INPUTS_NAME in names)
 
