@@ -134,14 +134,18 @@ enum moore_sim_order { MOORE_SIM_FORWARD = 0, MOORE_SIM_REVERSE = 1, MOORE_SIM_R
 // `check_budget`: watched accesses after which a launch goes on unwatched (0 = no limit); the report says so.
 MOORE_SIM_API void moore_sim_configure(int order, uint64_t seed, int threads, int check, uint64_t check_budget);
 // On a fatal signal, trap or unsupported feature the report is written to `report_fd` (from its start) before _exit:
-// 77 bad access, 78 trap, 79 unsupported.
+// 77 bad access, 78 trap, 79 unsupported. Without this call the report goes to standard error; the signal handlers are
+// in place from the first device allocation on, because memory is opened by the fault of its first access. So a system
+// call that is given a device pointer while memory is open may fail with EFAULT: copy first.
 MOORE_SIM_API void moore_sim_install(int report_fd);
 MOORE_SIM_API void moore_sim_limit_memory(uint64_t bytes);          // device_malloc beyond it fails
 // JSON, valid until the next call:
 // {"launches":[{"kernel":"k","grid":[1,1,1],"block":[1,1,1],"shared_bytes":0,"count":1}],
 //  "findings":[{"kind":"race","severity":"error","message":"...","kernel":"k","block":[0,0,0],"thread":[1,0,0],
 //               "module":"/path/x.so","offset":4096,"other_module":null,"other_offset":null,"other_thread":null,"count":3}],
-//  "unsupported":null, "check_stopped":false, "peak_bytes":0, "threads":0}
+//  "unsupported":null, "check_stopped":false, "peak_bytes":0, "threads":0, "watched_accesses":0, "dropped_findings":0}
+// kernel, block and thread are null for host code. Findings of a faulting instruction store its address plus one, so that
+// offset - 1 is always what addr2line wants.
 // module/offset: the return address of the access in its shared object, for addr2line; null where there is none.
 MOORE_SIM_API const char* moore_sim_report(void);
 MOORE_SIM_API void moore_sim_reset(void);                           // forget launches, findings and the last error
