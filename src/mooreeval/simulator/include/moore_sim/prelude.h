@@ -5,6 +5,7 @@
 
 #include <ATen/ATen.h>
 #include <torch/csrc/utils/pybind.h>
+#include <torch/cuda.h>
 #include <torch/types.h>
 
 #include "moore_sim/after_torch.h"
