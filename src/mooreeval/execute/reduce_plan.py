@@ -18,10 +18,11 @@ _NO_EFFECT = 0.02  # an exponent below this
 
 def within(cost: Cost, aim: Cost) -> bool:
     """Whether no part of the cost is above the aim."""
-    return not _excess(cost, aim)
+    return not excess(cost, aim)
 
 
-def _excess(cost: Cost, aim: Cost) -> list[str]:
+def excess(cost: Cost, aim: Cost) -> list[str]:
+    """The parts of the cost that are above the aim."""
     return [part for part in _PARTS if getattr(cost, part) > getattr(aim, part)]
 
 
@@ -72,8 +73,8 @@ def planned(values: dict[Key, int], cost: Cost, aim: Cost, levers: list[Lever[Ke
     """Lowers, one step at a time, the size that is farthest above its floor, until the predicted cost fits."""
     plan = Plan(dict(values), cost)
     levers = list(levers)
-    while levers and (excess := _excess(plan.cost, aim)):
-        useful = [lever for lever in levers if any(getattr(lever.effect, part) >= _NO_EFFECT for part in excess)]
+    while levers and (above := excess(plan.cost, aim)):
+        useful = [lever for lever in levers if any(getattr(lever.effect, part) >= _NO_EFFECT for part in above)]
         if not useful:
             break
         lever = max(useful, key=lambda lever: plan.values[lever.key] / lever.floor)

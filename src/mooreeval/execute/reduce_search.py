@@ -17,7 +17,7 @@ from mooreeval.errors import TaskError
 from mooreeval.execute.fake_run import Cost, FakeRun, fake_run, tensors_in
 from mooreeval.execute.reduce_ladder import ladder
 from mooreeval.execute.reduce_literals import Literals
-from mooreeval.execute.reduce_plan import Exponents, Lever, Plan, exponents, planned, within
+from mooreeval.execute.reduce_plan import Exponents, Lever, Plan, excess, exponents, planned, within
 from mooreeval.execute.reduce_sites import Site, find_sites, with_values
 
 Kind = Literal["batch", "size", "small", "semantic"]
@@ -33,6 +33,7 @@ _LARGEST_SEMANTIC = 512  # above, a name like `window_size` or `num_classes` sti
 _PAIRS_TRIED = 6  # sizes that may have to be joined
 _TRIES = 4  # values of one size that are tried where the model refuses one
 _TRUSTED = 1.5  # a prediction that is off by more has its exponents measured again
+_WORTH_IT = 0.2  # the exponent from which a carried size is given up
 _COINCIDENCES = frozenset(1 << power for power in range(11))  # derived sizes equal to block sizes by accident
 
 
@@ -104,11 +105,21 @@ class Search:
         self.kept = {size for size in self.sizes if self._is_carried(size)}
         self._keep_what_determines_carried_shapes()
         self._run_stages(aim, ceiling)
-        while self.kept and not within(self.now.cost, ceiling):
-            size = max(self.kept, key=lambda size: (size.kind == "batch", size.original, size.name))
+        for size in sorted(self.kept, key=lambda size: (size.kind != "batch", -size.original, size.name)):
+            if within(self.now.cost, ceiling):
+                return
             self.kept.remove(size)
-            self.given_up.append(size)
-            self._run_stages(aim, ceiling)
+            if self._helps(size, ceiling):
+                self.given_up.append(size)
+                self._run_stages(aim, ceiling)
+            else:
+                self.kept.add(size)
+
+    def _helps(self, size: Size, ceiling: Cost) -> bool:
+        """Whether lowering the size would bring the cost noticeably nearer to the ceiling."""
+        lever = self._lever(size, STAGES[-1])
+        parts = excess(self.now.cost, ceiling)
+        return lever is not None and any(getattr(lever.effect, part) >= _WORTH_IT for part in parts)
 
     def _run_stages(self, aim: Callable[[int], Cost], ceiling: Cost) -> None:
         # Kept sizes alone must not drive the others below the ordinary stages.
