@@ -71,10 +71,6 @@ at::Tensor Aliases::host_view_of(const at::Tensor& device_tensor) {
 
 void Aliases::add_host_argument(const at::Tensor& tensor) { host_arguments_.push_back(tensor); }
 
-void Aliases::open_in(OperatorScope& scope) {
-  for (const auto& pair : storages_) scope.open(pair.lent);
-}
-
 void Aliases::carry_back() {
   for (auto& pair : storages_) carry_back_storage(pair);
   for (auto& pair : tensors_) carry_back_tensor(pair);

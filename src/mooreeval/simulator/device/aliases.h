@@ -7,8 +7,6 @@
 
 namespace moore_device {
 
-class OperatorScope;
-
 // Makes CPU tensors over the memory of device tensors, and device tensors out of what a CPU kernel returned.
 // Tensors that shared a storage before share one afterwards, in both directions.
 class Aliases {
@@ -19,9 +17,6 @@ class Aliases {
   c10::Storage host_storage_of(const c10::Storage& device_storage);
   // Results that share memory with this tensor stay on the host.
   void add_host_argument(const at::Tensor& tensor);
-
-  // Makes the memory of all that was asked for accessible.
-  void open_in(OperatorScope& scope);
 
   // After the kernel: new sizes, strides and storages of the views go to the device tensors that they stand for.
   void carry_back();

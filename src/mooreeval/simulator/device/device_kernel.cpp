@@ -60,7 +60,6 @@ void DeviceKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet
   for (const auto& argument : arguments_) to_host((*stack)[first + argument.position], argument, aliases, seen);
   check_devices(seen);
   OperatorScope scope;
-  aliases.open_in(scope);
   op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
   aliases.carry_back();
   results_to_device(stack, aliases);

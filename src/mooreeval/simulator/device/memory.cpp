@@ -5,21 +5,13 @@
 
 #include <atomic>
 #include <cstring>
-#include <utility>
 
 #include "api.h"
-
-namespace moore_sim {
-// Like open_device_memory and close_device_memory, for one live allocation; closing a freed one does nothing. A run time
-// may lack them. With them an operator costs the same whether a model has three parameters or three hundred.
-__attribute__((weak)) void open_allocation(const void* pointer);
-__attribute__((weak)) void close_allocation(const void* pointer);
-}  // namespace moore_sim
 
 namespace moore_device {
 namespace {
 
-thread_local OperatorScope* current_scope = nullptr;
+thread_local int operator_depth = 0;
 
 std::atomic<int64_t> live_bytes{0}, peak_bytes{0};
 
@@ -39,7 +31,6 @@ c10::DataPtr allocate_in_arena(size_t bytes, c10::Device label) {
   void* pointer = moore_sim::device_malloc(bytes);
   TORCH_CHECK_WITH(OutOfMemoryError, pointer != nullptr, "CUDA out of memory. Tried to allocate ", bytes,
                    " bytes on the simulated device.");
-  if (current_scope != nullptr) current_scope->open(pointer);
   count(static_cast<int64_t>(moore_sim::device_bytes_from(pointer)));
   return {pointer, pointer, &release, label};
 }
@@ -75,7 +66,7 @@ class RoutingAllocator final : public c10::Allocator {
  public:
   explicit RoutingAllocator(c10::Allocator* host) : host_(host) { host_deleter = host->raw_deleter(); }
   c10::DataPtr allocate(size_t bytes) override {
-    const bool for_device = current_scope != nullptr && bytes >= kWorthTheArena;
+    const bool for_device = operator_depth > 0 && bytes >= kWorthTheArena;
     return for_device ? allocate_in_arena(bytes, c10::kCPU) : host_->allocate(bytes);
   }
   c10::DeleterFnPtr raw_deleter() const override { return &release_either; }
@@ -110,21 +101,8 @@ void install_allocators() {
   c10::SetAllocator(c10::kCUDA, device_allocator(), kHighestPriority);
 }
 
-OperatorScope::OperatorScope() : outer_(std::exchange(current_scope, this)) {
-  if (moore_sim::open_allocation == nullptr) moore_sim::open_device_memory();
-}
-
-OperatorScope::~OperatorScope() {
-  current_scope = outer_;
-  if (moore_sim::open_allocation == nullptr) moore_sim::close_device_memory();
-  for (void* allocation : opened_) moore_sim::close_allocation(allocation);
-}
-
-void OperatorScope::open(void* allocation) {
-  if (moore_sim::open_allocation == nullptr || allocation == nullptr) return;
-  moore_sim::open_allocation(allocation);
-  opened_.push_back(allocation);
-}
+OperatorScope::OperatorScope() { ++operator_depth; }
+OperatorScope::~OperatorScope() { --operator_depth; }
 
 }  // namespace moore_device
 

@@ -1,7 +1,6 @@
 // Where the tensors of the simulated device live: every allocation is one of the run time's arena allocations.
 #pragma once
 #include <c10/core/Allocator.h>
-#include <c10/util/SmallVector.h>
 #include <moore_sim/runtime.h>
 
 namespace moore_device {
@@ -21,8 +20,7 @@ bool lives_in_arena(const c10::DataPtr& data);
 // the scope's own thread, comes from the arena; all other CPU memory comes from where it came before.
 void install_allocators();
 
-// Lives as long as one operator runs for the device. What is allocated on the device meanwhile is accessible until the
-// end of the scope, and so is what `open` names.
+// Lives as long as one operator runs for the device: device memory is open, and the allocators above know.
 class OperatorScope {
  public:
   OperatorScope();
@@ -30,11 +28,8 @@ class OperatorScope {
   OperatorScope(const OperatorScope&) = delete;
   OperatorScope& operator=(const OperatorScope&) = delete;
 
-  void open(void* allocation);  // its first byte; nullptr is none
-
  private:
-  OperatorScope* outer_;
-  c10::SmallVector<void*, 8> opened_;
+  moore_sim::DeviceMemoryOpen open_;
 };
 
 }  // namespace moore_device
