@@ -105,7 +105,9 @@ def build_failures(failures: Sequence[BuildFailure]) -> Conclusion | None:
         return illegal(worst.rule or "source", worst.reason, place=first, evidence=first.text if first else None)
     if worst.kind == "unsupported":
         return unsupported(worst.feature or worst.reason, worst.reason)
-    return Conclusion(Status.COMPILE_ERROR, worst.reason, diagnostics=worst.diagnostics)
+    first_error = next((d for d in worst.diagnostics if d.severity == "error"), None)
+    reason = f"{first_error.place}: {first_error.message}" if first_error else worst.reason
+    return Conclusion(Status.COMPILE_ERROR, reason, diagnostics=worst.diagnostics)
 
 
 # ------------------------------------------------------------------------------------------------------------------ run

@@ -12,7 +12,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import torch
@@ -38,6 +38,7 @@ from mooreeval.execute.schedule import Schedule, schedules
 from mooreeval.execute.seeds import derive_seed
 from mooreeval.execute.tensors import from_wire
 from mooreeval.execute.wire import Message, TensorData, read_values
+from mooreeval.simulator.locate import SourceMap
 from mooreeval.task import Task
 from mooreeval.toolchains.base import Artefact, BuildFailure, Extension, Recording
 from mooreeval.verdict import Finding, Launch, Mismatch, Reduction, Trial
@@ -230,11 +231,17 @@ class Judgement:
             for extension in self.evidence.recording.extensions:
                 built = self._toolchain.build(extension, self.config.deadlines.build_seconds)
                 if isinstance(built, BuildFailure):
-                    failures.append(built)
+                    failures.append(self._in_own_lines(built))
                 else:
                     self.evidence.artefacts.append(built)
                     self.evidence.warnings.extend(built.warnings)
         return conclude.build_failures(failures)
+
+    def _in_own_lines(self, failure: BuildFailure) -> BuildFailure:
+        """The same failure with its diagnostics at lines of the candidate's own file."""
+        moved = SourceMap(self.candidate.code, self.evidence.recording)
+        diagnostics = tuple(d.model_copy(update={"place": moved.move(d.place)}) for d in failure.diagnostics)
+        return replace(failure, diagnostics=diagnostics)
 
     # ------------------------------------------------------------------------------------------------------------- run
     def _run(self, reference: Child) -> Conclusion:

@@ -1,0 +1,101 @@
+"""How well planted faults are found: kind and line of each, and whether any corrected twin is accused.
+
+    python benchmarks/faults.py [--kind KIND ...] [--json FILE]
+
+Judges every case of tests/faults (faulty and fixed) and prints the table that docs/results/ quotes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+from faults.index import Case, cases  # noqa: E402
+
+from mooreeval.candidate import load_candidate  # noqa: E402
+from mooreeval.config import load_config  # noqa: E402
+from mooreeval.task import load_task  # noqa: E402
+from mooreeval.verdict import Status, Verdict  # noqa: E402
+from mooreeval.verify import LocalVerifier, Outcome  # noqa: E402
+
+
+def judge_all(chosen: list[Case], seconds: int = 20) -> dict[str, dict[str, Outcome]]:
+    """Outcomes by case name: "faulty" and "fixed"."""
+    keys = [(case, which) for case in chosen for which in ("faulty", "fixed")]
+    pairs = [(load_task(case.task), load_candidate(getattr(case, which))) for case, which in keys]
+    outcomes: dict[str, dict[str, Outcome]] = defaultdict(dict)
+    config = load_config(settings=[f"deadlines.run_seconds={seconds}"])
+    with LocalVerifier(config) as verifier:
+
+        def note(outcome: Outcome) -> None:
+            case, which = keys[outcome.index]
+            outcomes[case.name][which] = outcome
+            status = outcome.verdict.status.value if outcome.verdict else f"not judged: {outcome.error}"
+            print(f"{case.name} {which}: {status}", file=sys.stderr, flush=True)
+
+        verifier.verify_many(pairs, on_outcome=note)
+    return outcomes
+
+
+def found(case: Case, verdict: Verdict | None) -> tuple[bool, bool]:
+    """Whether the kind, and whether kind and line, are as planted."""
+    if verdict is None or verdict.status is not case.status:
+        return False, False
+    if not case.kinds:
+        return True, True
+    hits = [f for f in verdict.findings if f.kind in case.kinds and f.severity == "error"]
+    lines = {p.line for f in hits for p in (f.place, f.other) if p is not None and p.file == "candidate"}
+    return bool(hits), not case.lines or bool(lines & set(case.lines))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kind", nargs="*", default=[])
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    chosen = [c for c in cases() if not args.kind or c.group in args.kind]
+    outcomes = judge_all(chosen)
+    rows = []
+    for case in chosen:
+        faulty, fixed = outcomes[case.name]["faulty"].verdict, outcomes[case.name]["fixed"].verdict
+        kind, line = found(case, faulty)
+        rows.append(
+            {
+                "case": case.name,
+                "group": case.group,
+                "kind": kind,
+                "line": kind and line,
+                "status": faulty.status if faulty else "not judged",
+                "reason": faulty.reason if faulty else str(outcomes[case.name]["faulty"].error),
+                "twin": fixed.status if fixed else "not judged",
+                "twin_reason": fixed.reason if fixed else str(outcomes[case.name]["fixed"].error),
+            }
+        )
+    report(rows)
+    if args.json:
+        args.json.write_text(json.dumps(rows, indent=1))
+
+
+def report(rows: list[dict]) -> None:
+    groups = defaultdict(list)
+    for row in rows:
+        groups[row["group"]].append(row)
+    print(f"{'kind of fault':<24}{'cases':>6}{'kind right':>12}{'line right':>12}{'twins accused':>15}")
+    for group, members in sorted(groups.items()):
+        accused = sum(row["twin"] is not Status.CORRECT for row in members)
+        kind, line = sum(row["kind"] for row in members), sum(row["line"] for row in members)
+        print(f"{group:<24}{len(members):>6}{kind:>12}{line:>12}{accused:>15}")
+    for row in rows:
+        if not row["line"]:
+            print(f"missed: {row['case']}: {row['status']}: {row['reason'][:160]}")
+        if row["twin"] is not Status.CORRECT:
+            print(f"twin accused: {row['case']}: {row['twin']}: {row['twin_reason'][:160]}")
+
+
+if __name__ == "__main__":
+    main()

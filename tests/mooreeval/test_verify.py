@@ -1,0 +1,204 @@
+"""The pipeline end to end on the simulator: what a candidate does to its own process is its own verdict."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from mooreeval.candidate import Candidate, NoCandidate
+from mooreeval.errors import NotJudged, TaskError
+from mooreeval.task import make_task
+from mooreeval.verdict import Status, Verdict
+from mooreeval.verify import ScriptedVerifier
+
+from .conftest import SCALE_CANDIDATE, SCALE_TASK, changed
+
+
+def test_an_honest_kernel_is_correct_and_the_verdict_names_what_it_rests_on(verifier, scale_task):
+    verdict = verifier.verify(scale_task, Candidate(SCALE_CANDIDATE))
+    assert verdict.status is Status.CORRECT, verdict.reason
+    assert verdict.q == 1
+    assert verdict.evidence == "emulation"
+    assert verdict.timing is None
+    assert len({t.seed for t in verdict.trials}) == len(verdict.trials) == 5
+    assert {t.schedule for t in verdict.trials} >= {"checked forward", "reverse", "random"}
+    assert verdict.launches[0].count == 5
+    assert "torch" in verdict.versions
+    assert Verdict.model_validate_json(verdict.model_dump_json()) == verdict
+
+
+def test_the_same_seed_gives_the_same_verdict(verifier, scale_task):
+    first, second = (verifier.verify(scale_task, Candidate(SCALE_CANDIDATE)) for _ in range(2))
+    drop = {"stage_seconds"}
+    assert first.model_dump(exclude=drop) == second.model_dump(exclude=drop)
+
+
+def test_wrong_values_are_described(verifier, scale_task):
+    verdict = verifier.verify(scale_task, changed(("x[i] * factor", "2 * x[i] * factor")))
+    assert verdict.status is Status.INCORRECT
+    assert verdict.q == 0
+    assert verdict.trials[0].mismatch.wrong > 1000
+
+
+def test_parameters_created_in_another_order_are_no_error(verifier, scale_task):
+    verdict = verifier.verify(
+        scale_task,
+        changed(("        self.factor = factor\n", "        self.factor = factor\n        torch.randn(100)\n")),
+    )
+    assert verdict.status is Status.CORRECT, verdict.reason
+
+
+def test_values_from_a_torch_operator_without_any_launch_are_illegal(verifier, scale_task):
+    verdict = verifier.verify(
+        scale_task, changed(("ext.run(x, self.bias, self.factor)", "x * self.factor + self.bias"))
+    )
+    assert verdict.status is Status.ILLEGAL
+    assert verdict.rules[0].rule == "no_kernel_launched"
+
+
+def test_a_branch_that_skips_the_kernel_in_one_trial_is_illegal(verifier, scale_task):
+    body = "        self.calls = getattr(self, 'calls', 0) + 1\n        if self.calls == 3: return x * self.factor + self.bias\n"
+    verdict = verifier.verify(scale_task, changed(("        return ext.run", body + "        return ext.run")))
+    assert verdict.status is Status.ILLEGAL
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("os._exit(0)", "exited with code 0"),
+        ("os.kill(os.getpid(), 9)", "signal 9"),
+        ("sys.exit(3)", "SystemExit"),
+        ("raise KeyError('k')", "KeyError"),
+        ("os.abort()", "abort"),
+        ("[os.write(fd, b'x' * 64) for fd in range(3, 20) if os.path.exists(f'/proc/self/fd/{fd}')]; os._exit(0)", ""),
+        ("os.closerange(3, 64)", ""),
+        ("while True: pass", "did not finish in time"),
+    ],
+)
+@pytest.mark.parametrize("where", ["import", "forward"])
+def test_a_process_that_dies_hangs_or_forges_is_a_runtime_error_of_that_candidate(
+    verifier, scale_task, statement, said, where
+):
+    if where == "import":
+        hostile = changed(("source = r'''", f"{statement}\nsource = r'''"))
+    else:
+        hostile = changed(("        return ext.run", f"        {statement}\n        return ext.run"))
+    verdict = verifier.verify(scale_task, hostile)
+    assert verdict.status is Status.RUNTIME_ERROR, verdict.reason
+    assert said in verdict.reason
+    assert verifier.verify(scale_task, Candidate(SCALE_CANDIDATE)).status is Status.CORRECT
+
+
+def test_nothing_that_a_candidate_started_outlives_its_verdict(verifier, scale_task):
+    mark = f"sleep-{os.getpid()}-{time.monotonic_ns()}"
+    start = f"import subprocess; subprocess.Popen(['bash', '-c', 'exec -a {mark} sleep 300'], start_new_session=True)"
+    verifier.verify(scale_task, changed(("        return ext.run", f"        {start}\n        return ext.run")))
+    alive = [p for p in Path("/proc").glob("[0-9]*/cmdline") if _read(p).startswith(mark.encode())]
+    assert not alive
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def test_other_sources_than_were_recorded_are_refused(verifier, scale_task):
+    verdict = verifier.verify(
+        scale_task, changed(("cuda_sources=source", "cuda_sources=source + f'// {os.urandom(8)}'"))
+    )
+    assert verdict.status is Status.ILLEGAL
+    assert verdict.rules[0].rule == "unrecorded_sources"
+
+
+@pytest.mark.parametrize(
+    ("replacement", "status"),
+    [
+        (("class ModelNew", "class Other"), Status.NO_CANDIDATE),
+        (("def forward(self, x):", "def forward(self, x:"), Status.COMPILE_ERROR),
+        (("int i = blockIdx.x", "int i = blockIdx.x;; int j = "), Status.COMPILE_ERROR),
+        (("def forward(self, x):", "def forward(self):"), Status.RUNTIME_ERROR),
+        (("def __init__(self, factor):", "def __init__(self):"), Status.RUNTIME_ERROR),
+        (("return ext.run(x, self.bias, self.factor)", "return None"), Status.ILLEGAL),
+        (("return ext.run(x, self.bias, self.factor)", "return ext.run(x, self.bias, self.factor)[:5]"), Status.INCORRECT),
+        (("return ext.run(x, self.bias, self.factor)", "return ext.run(x, self.bias, self.factor).cpu()"), Status.INCORRECT),
+        (("return y;", "x.fill_(0); return y;"), Status.INCORRECT),
+        (("i < n", "i <= n"), Status.RUNTIME_ERROR),
+    ],
+)  # fmt: skip
+def test_each_kind_of_fault_has_its_status(verifier, scale_task, replacement, status):
+    if replacement[0] == "int i = blockIdx.x":
+        replacement = ("float factor, int n, int width) {", "float factor, int n, int width) { undeclared_name = 1;")
+    verdict = verifier.verify(scale_task, changed(replacement))
+    assert verdict.status is status, verdict.reason
+
+
+def test_a_mutated_input_is_told_as_such(verifier, scale_task):
+    verdict = verifier.verify(scale_task, changed(("return y;", "x.fill_(0); return y;")))
+    assert verdict.trials[0].mismatch.kind == "mutated_input"
+
+
+def test_an_out_of_bounds_write_names_the_line_in_the_candidates_own_file(verifier, scale_task):
+    hostile = changed(("i < n", "i <= n"))
+    verdict = verifier.verify(scale_task, hostile)
+    finding = next(f for f in verdict.findings if f.severity == "error")
+    assert finding.kind == "out_of_bounds"
+    assert finding.place.file == "candidate"
+    assert "i <= n" in hostile.code.splitlines()[finding.place.line - 1]
+
+
+def test_no_candidate_needs_no_process(verifier, scale_task):
+    verdict = verifier.verify(scale_task, NoCandidate("nothing there", "text"))
+    assert verdict.status is Status.NO_CANDIDATE
+    assert verdict.reason == "nothing there"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("return [torch.randn(32, 64)]", "while True: pass", "did not finish"),
+        ("return [torch.randn(32, 64)]", "import os; os._exit(4)", "exited with code 4"),
+        ("return [torch.randn(32, 64)]", "raise ValueError('bad day')", "bad day"),
+        ("return x * self.factor + self.bias", "return None", "no tensor"),
+        ("return x * self.factor + self.bias", "return x @ x", "forward"),
+        ("return [3.0]", "return []", "Model"),
+    ],
+)
+def test_a_bad_task_is_a_task_error_of_one_line(verifier, old, new, said):
+    assert old in SCALE_TASK
+    task = make_task("bad", SCALE_TASK.replace(old, new))
+    config = verifier.config
+    verifier.config = config.model_copy(
+        update={"deadlines": config.deadlines.model_copy(update={"reference_seconds": 4})}
+    )
+    try:
+        with pytest.raises(TaskError) as error:
+            verifier.verify(task, Candidate(SCALE_CANDIDATE))
+    finally:
+        verifier.config = config
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_many_verdicts_keep_their_order_and_one_killed_child_harms_no_other(verifier, scale_task):
+    killed = changed(("        return ext.run", "        os.kill(os.getpid(), 9)\n        return ext.run"))
+    pairs = [(scale_task, Candidate(SCALE_CANDIDATE)), (scale_task, killed)] * 3
+    outcomes = verifier.verify_many(pairs, workers=3)
+    assert [o.verdict.status for o in outcomes] == [Status.CORRECT, Status.RUNTIME_ERROR] * 3
+
+
+def test_a_lost_launcher_is_started_again(verifier, scale_task):
+    os.kill(verifier._launcher._process.pid, signal.SIGKILL)
+    assert verifier.verify(scale_task, Candidate(SCALE_CANDIDATE)).status is Status.CORRECT
+
+
+def test_the_scripted_verifier_answers_from_its_script_and_knows_nothing_else(verifier, scale_task):
+    known = Candidate(SCALE_CANDIDATE)
+    verdict = verifier.verify(scale_task, NoCandidate("x", "y"))
+    scripted = ScriptedVerifier({known.candidate_hash: verdict})
+    assert scripted.verify(scale_task, known) is verdict
+    with pytest.raises(NotJudged):
+        scripted.verify(scale_task, Candidate("other"))
