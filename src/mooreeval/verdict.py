@@ -58,6 +58,7 @@ class FindingKind(StrEnum):
     SHARED_OUT_OF_BOUNDS = "shared_out_of_bounds"
     RACE = "race"
     MISALIGNED = "misaligned"
+    HANG = "hang"  # still running when its time was over
     DEADLOCK = "deadlock"  # threads wait for others that never come
     DIVERGENT_BARRIER = "divergent_barrier"  # threads of one block at different barriers, or some have exited
     HOST_MEMORY = "host_memory"  # a kernel touched memory that is not device memory

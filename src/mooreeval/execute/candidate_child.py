@@ -4,7 +4,7 @@ Operations
     start   backend, options -> name and tensor_device of the device
     load    code, weight_seed, mode ("record" | "run"), artefacts; values: init_inputs, state
             -> error or None, extensions recorded, refusals
-    trial   schedule; values: inputs -> error or None, report; values: outputs, inputs_after
+    trial   schedule, seconds; values: inputs -> error or None, report; values: outputs, inputs_after
 
 Both roles see the same emulated or real device properties and run the same code; the recorder hands over strings and
 its kernels are stand-ins, the run child loads artefacts that were built from those strings and refuses any other.
@@ -12,12 +12,16 @@ its kernels are stand-ins, the run child loads artefacts that were built from th
 
 from __future__ import annotations
 
+import contextlib
+import faulthandler
 import importlib.machinery
 import importlib.util
 import linecache
+import signal
 import sys
 import traceback
 import types
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +125,8 @@ class CandidateChild:
         self._device.begin_trial(fields["schedule"])
         answer: dict[str, Any] = {"devices": []}
         out: dict[str, Any] = {}
-        answer["error"] = _error_of(lambda: out.update(self._forward(inputs, answer["devices"])))
+        with alarm(fields["seconds"]):
+            answer["error"] = _error_of(lambda: out.update(self._forward(inputs, answer["devices"])))
         answer.update(report=self._device.report(), **self._recorded())
         return answer, out if self.mode == "run" else {}
 
@@ -132,6 +137,19 @@ class CandidateChild:
         self._device.synchronize()
         map_tensors(result, lambda t: devices.append(str(t.device)))
         return {"outputs": to_wire(result), "inputs_after": to_wire(inputs)}
+
+
+@contextlib.contextmanager
+def alarm(seconds: float) -> Iterator[None]:
+    """Shortly before the judge's deadline, say where this process is: a kernel by the run time, Python in the log."""
+    early = max(0.5 * seconds, seconds - 1.0)
+    faulthandler.dump_traceback_later(early, exit=False)
+    signal.setitimer(signal.ITIMER_REAL, early)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        faulthandler.cancel_dump_traceback_later()
 
 
 def execute_candidate(code: str) -> types.ModuleType:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ SIGNALS = {
     9: "killed",
     11: "segmentation fault",
 }
+_PYTHON_LINE = re.compile(r'File "candidate\.py", line (\d+)')  # innermost frame first, as faulthandler prints it
 GRAVITY = ("illegal", "compile_error", "unsupported", "timeout")  # where several hold, the first
 
 
@@ -114,7 +116,9 @@ def build_failures(failures: Sequence[BuildFailure]) -> Conclusion | None:
 def child_ended(end: ChildEnded, when: str, log: str) -> Conclusion:
     """A candidate's process that ended before it answered."""
     if end.timed_out:
-        return Conclusion(Status.RUNTIME_ERROR, f"the candidate did not finish in time {when}")
+        where = _PYTHON_LINE.search(log)
+        at = f", at candidate:{where[1]}" if where else ""
+        return Conclusion(Status.RUNTIME_ERROR, f"the candidate did not finish in time {when}{at}")
     if end.broke_protocol:
         return Conclusion(Status.RUNTIME_ERROR, f"the candidate's process wrote to the judge's channel {when}")
     return Conclusion(Status.RUNTIME_ERROR, f"the candidate's process {_how(end.exit_code)} {when}{_said(log)}")
@@ -124,7 +128,7 @@ def run_ended(end: ChildEnded, report: Report | None, findings: Sequence[Finding
     """The run child is gone; what its run time could still write down is in `report` and `findings`."""
     if report and report.unsupported and not end.timed_out:
         return unsupported(report.unsupported, f"the simulator does not model {report.unsupported}")
-    if not end.timed_out and (worst := first_error(findings)):
+    if worst := first_error(findings):
         return Conclusion(Status.RUNTIME_ERROR, describe_finding(worst))
     return child_ended(end, "while it ran", log)
 

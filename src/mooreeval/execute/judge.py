@@ -196,7 +196,12 @@ class Judgement:
         seconds = min(STAND_IN_SECONDS, self.config.deadlines.record_seconds)
         try:
             return _ask(
-                recorder, "trial", TrialAnswer, {"schedule": schedule}, {"inputs": self.evidence.example}, seconds
+                recorder,
+                "trial",
+                TrialAnswer,
+                {"schedule": schedule, "seconds": seconds},
+                {"inputs": self.evidence.example},
+                seconds,
             )[0]
         except ChildEnded:
             return None
@@ -280,7 +285,7 @@ class Judgement:
                 child,
                 "trial",
                 TrialAnswer,
-                {"schedule": schedule.to_json()},
+                {"schedule": schedule.to_json(), "seconds": self.config.deadlines.run_seconds},
                 {"inputs": values["inputs"]},
                 self.config.deadlines.run_seconds,
             )

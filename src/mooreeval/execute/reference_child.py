@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 
-from mooreeval.errors import TaskError
 from mooreeval.execute.reduce import Budget, reduce_task
 from mooreeval.execute.task_module import TaskModule, load_task_module
 from mooreeval.execute.tensors import map_tensors, to_wire
@@ -55,14 +54,11 @@ class ReferenceChild:
         assert self.module is not None
         assert self.model is not None
         inputs = list(self.module.make_inputs(seed))
-        sent = to_wire(inputs)
-        before = map_tensors(inputs, torch.Tensor.clone)
+        before = map_tensors(inputs, _own_copy)  # forward may write to its inputs
         expected64 = self._in_float64(before)
-        with torch.no_grad():
-            expected32 = _forward(self.model, inputs)
-        _require_tensors(expected32)
+        expected32 = self.module.forward(self.model, inputs)
         return {
-            "inputs": sent,
+            "inputs": to_wire(before),
             "expected32": to_wire(map_tensors(expected32, _own_copy)),
             "expected64": to_wire(expected64),
             "inputs_after": to_wire(inputs),
@@ -70,13 +66,14 @@ class ReferenceChild:
 
     def _in_float64(self, inputs: list[Any]) -> Any:
         """The outputs of a float64 copy of the model as it is now, or None where the task does not run in float64."""
-        if not _has_floating(inputs) and not _has_floating(list(self.model.state_dict().values())):  # type: ignore[union-attr]
+        assert self.module is not None
+        assert self.model is not None
+        if not _has_floating(inputs) and not _has_floating(list(self.model.state_dict().values())):
             return None
         try:
-            model = copy.deepcopy(self.model).double()  # type: ignore[union-attr]
+            model = copy.deepcopy(self.model).double()
             widened = map_tensors(inputs, lambda t: t.double() if t.is_floating_point() else t.clone())
-            with torch.no_grad():
-                return map_tensors(model(*widened), _own_copy)
+            return map_tensors(self.module.forward(model, widened), _own_copy)
         except Exception:  # noqa: BLE001  any failure means only that this task has no float64 run
             return None
 
@@ -85,25 +82,7 @@ def _own_copy(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach().clone(memory_format=torch.preserve_format)
 
 
-def _forward(model: Any, inputs: list[Any]) -> Any:
-    try:
-        return model(*inputs)
-    except Exception as error:
-        raise TaskError(f"the task's forward raised {type(error).__name__}: {_one_line(error)}") from error
-
-
-def _require_tensors(value: Any) -> None:
-    found = []
-    map_tensors(value, found.append)
-    if not found:
-        raise TaskError("the task's forward returned no tensor; a task must return at least one")
-
-
 def _has_floating(values: list[Any]) -> bool:
     found: list[bool] = []
     map_tensors(values, lambda t: found.append(t.is_floating_point()))
     return any(found)
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:300]

@@ -6,7 +6,7 @@
 
 namespace moore_sim {
 
-inline constexpr int EXIT_BAD_ACCESS = 77, EXIT_TRAP = 78, EXIT_UNSUPPORTED = 79;
+inline constexpr int EXIT_BAD_ACCESS = 77, EXIT_TRAP = 78, EXIT_UNSUPPORTED = 79, EXIT_TIME_OVER = 80;
 
 struct Statistics {
   bool check_stopped = false;  // some block ran unwatched because of the budget

@@ -1,11 +1,14 @@
 // Says what a fault hit: past which allocation, freed memory, device memory from host code, a null pointer, a stack.
 #include "signals.h"
 
+#include <dlfcn.h>
+#include <execinfo.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
 #include <cstdio>
+#include <cstring>
 
 #include "arena.h"
 #include "check.h"
@@ -116,6 +119,27 @@ void on_arithmetic_fault(int signal, siginfo_t* info, void* context) {
               by_zero ? "an integer is divided by zero" : "the least integer is divided by -1");
 }
 
+// The innermost frame that is the candidate's: a kernel in check mode is mostly found inside a hook of ours.
+Address innermost_foreign_frame(Address interrupted) {
+  void* frames[48];
+  const int count = backtrace(frames, 48);
+  bool below_signal = false;
+  for (int i = 0; i < count; ++i) {
+    const Address frame = address_of(frames[i]);
+    below_signal |= frame == interrupted - 1;
+    Dl_info where{};
+    if (below_signal && dladdr(frames[i], &where) && where.dli_fname && !strstr(where.dli_fname, "libmoore_sim")) return frame + 1;
+  }
+  return interrupted;
+}
+
+// The run child's alarm: time is nearly over. Says which kernel is running, if one is; the judge's deadline does the rest.
+void on_time_over(int, siginfo_t* info, void* context) {
+  if (!device_worker || !in_kernel()) return;
+  add_finding({.kind = "hang", .pc = innermost_foreign_frame(fault_of(info, context).pc)}, "still running when the time was over");
+  report_and_leave(EXIT_TIME_OVER);
+}
+
 void handle(int signal, void (*handler)(int, siginfo_t*, void*)) {
   struct sigaction action {};
   action.sa_sigaction = handler;
@@ -144,6 +168,9 @@ void install_signal_handlers() {
   for (const int signal : {SIGSEGV, SIGBUS}) handle(signal, on_bad_access);
   for (const int signal : {SIGILL, SIGABRT}) handle(signal, on_trap);
   handle(SIGFPE, on_arithmetic_fault);
+  handle(SIGALRM, on_time_over);
+  void* frame;
+  backtrace(&frame, 1);  // loads what it needs now, not inside a handler
   give_signal_stack();
 }
 

@@ -134,7 +134,7 @@ enum moore_sim_order { MOORE_SIM_FORWARD = 0, MOORE_SIM_REVERSE = 1, MOORE_SIM_R
 // `check_budget`: watched accesses after which a launch goes on unwatched (0 = no limit); the report says so.
 MOORE_SIM_API void moore_sim_configure(int order, uint64_t seed, int threads, int check, uint64_t check_budget);
 // On a fatal signal, trap or unsupported feature the report is written to `report_fd` (from its start) before _exit:
-// 77 bad access, 78 trap, 79 unsupported. Without this call the report goes to standard error; the signal handlers are
+// 77 bad access, 78 trap, 79 unsupported, 80 a kernel still running when SIGALRM says that the time is over. Without this call the report goes to standard error; the signal handlers are
 // in place from the first device allocation on, because memory is opened by the fault of its first access. So a system
 // call that is given a device pointer while memory is open may fail with EFAULT: copy first.
 MOORE_SIM_API void moore_sim_install(int report_fd);
