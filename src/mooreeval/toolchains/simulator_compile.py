@@ -13,7 +13,7 @@ from mooreeval.toolchains.simulator_messages import Message, diagnostics, parse
 from mooreeval.toolchains.simulator_names import is_cuda_name
 from mooreeval.toolchains.simulator_parts import CANDIDATE_FLAGS, Parts, Prepared
 from mooreeval.toolchains.simulator_process import Ran, run_compiler
-from mooreeval.toolchains.simulator_units import BINDINGS, Unit, bindings, compose
+from mooreeval.toolchains.simulator_units import BINDINGS, Headers, Unit, bindings, compose, headers_of
 
 _UNDEFINED = re.compile(r"undefined reference to [`'](?P<name>.+)'$", re.MULTILINE)
 _PYTHON_SYMBOL = re.compile(r"_?Py[A-Z_]\w*")
@@ -39,23 +39,30 @@ class Compiler:
         the rest of PyTorch's headers, they are compiled as PyTorch would.
         """
         self._texts = {s.name: s.text for s in extension.sources}
-        self._texts[BINDINGS] = bindings(extension.functions or ())
-        failed = self._attempt(compose(extension, defines, merged=True))
-        if isinstance(failed, list) and blame(failed).torch_name:
-            failed = self._attempt(compose(extension, defines, merged=True, all_of_torch=True))
+        headers = headers_of(extension)
+        failed = self._merged(extension, defines, headers)
+        more = _more_headers(failed, headers) if isinstance(failed, list) else headers
+        if more > headers:
+            headers, failed = more, self._merged(extension, defines, more)
         if isinstance(failed, list) and is_of_a_merge(failed):
-            apart = compose(extension, defines, merged=False)
+            apart = compose(extension, defines, merged=False, headers=headers)
             if len(apart) > 1:
                 failed = self._attempt(apart)
         return failure(failed, self._log) if isinstance(failed, list) else failed
+
+    def _merged(
+        self, extension: Extension, defines: list[str], headers: Headers
+    ) -> BuildFailure | list[Message] | None:
+        if extension.functions is not None:
+            self._texts[BINDINGS] = bindings(extension, headers).partition("\n")[2]
+        return self._attempt(compose(extension, defines, merged=True, headers=headers))
 
     def _attempt(self, units: list[Unit]) -> BuildFailure | list[Message] | None:
         """None: `library` is there. Messages: g++ refused the sources."""
         objects = []
         for k, unit in enumerate(units):
             source = self._scratch / f"unit{k}.cpp"
-            head = "#define MOORE_SIM_ALL_OF_TORCH\n#include <torch/extension.h>\n" if unit.all_of_torch else ""
-            source.write_text(head + unit.text, encoding="utf-8", errors="replace")
+            source.write_text(unit.text, encoding="utf-8", errors="replace")
             ran = self._run([*self._compile_flags(), "-c", source.name, "-o", f"unit{k}.o"])
             if ran.returncode is None:
                 return self._too_slow()
@@ -71,11 +78,11 @@ class Compiler:
         ]  # fmt: skip
 
     def _link(self, objects: list[str]) -> BuildFailure | list[Message] | None:
-        runtime = self._prepared.runtime_lib
+        runtime, binding = self._prepared.runtime_lib, self._prepared.binding_lib
         ran = self._run(
             [
                 "-shared", *objects, "-o", self.library.name, _WRAPPED, "-Wl,-z,defs", "-Wl,--warn-unresolved-symbols",
-                *self._parts.library_flags, str(runtime),
+                *self._parts.library_flags, str(runtime), str(binding), f"-Wl,-rpath,{binding.parent}",
             ]
         )  # fmt: skip
         if ran.returncode is None:
@@ -108,6 +115,17 @@ class Compiler:
 
     def _too_slow(self) -> BuildFailure:
         return BuildFailure("timeout", f"the build took longer than {self._seconds:.0f} s")
+
+
+def _more_headers(messages: list[Message], headers: Headers) -> Headers:
+    """The headers with which a failed compilation is worth another try."""
+    if blame(messages).torch_name:
+        return Headers.ALL_OF_TORCH
+    errors = [m for m in messages if m.severity == "error"]
+    binding = any("MOORE_SIM_REBIND" in m.text for m in errors) or (
+        errors and errors[0].place and errors[0].place.file == BINDINGS and "not declared" not in errors[0].text
+    )
+    return Headers.PYTHON if binding and headers is Headers.LIGHT else headers
 
 
 def _link_failure(ran: Ran) -> BuildFailure | list[Message]:

@@ -19,8 +19,11 @@ from mooreeval.hashing import content_hash
 from mooreeval.toolchains.simulator_process import Ran, run_compiler
 
 SIMULATOR = Path(__file__).parent.parent / "simulator"
-RUNTIME_NAME, DEVICE_NAME, PRELUDE_NAME = "libmoore_sim.so", "libmoore_device.so", "prelude.h"
+RUNTIME_NAME, DEVICE_NAME, BINDING_NAME = "libmoore_sim.so", "libmoore_device.so", "libmoore_binding.so"
+PRELUDE_NAME = "prelude.h"
 _PREPARE_SECONDS = 900.0
+
+_OWN_HEADERS = ("torch_front", "binding", "include")  # in this order before PyTorch's
 
 # Instrumented once for both kinds of run: the hooks return at once while nothing is checked. Integer overflow and
 # type punning mean on a GPU what they say; memory that no one wrote must not happen to be zero.
@@ -32,9 +35,6 @@ CANDIDATE_FLAGS = (
     "-fno-diagnostics-show-caret", "-fdiagnostics-color=never", "-fmessage-length=0", "-fmax-errors=40",
     "-D_GLIBCXX_USE_CXX11_ABI=1", "-DTORCH_API_INCLUDE_EXTENSION_H",
 )  # fmt: skip
-_PRELUDE = """#include "moore_sim/prelude.h"
-#include <torch/csrc/Exceptions.h>
-"""
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ class Prepared:
 
     runtime_lib: Path
     device_lib: Path | None
+    binding_lib: Path
     prelude: Path
     cpu_seconds: dict[str, float] = field(default_factory=dict)
 
@@ -71,8 +72,12 @@ class Parts:
         python = Path(sysconfig.get_paths()["include"])
         if not (python / "Python.h").is_file():
             raise NotJudged(f"no Python.h in {python}: install Python's development files (python3-dev)")
-        ours = [f"-isystem{SIMULATOR / 'include'}", f"-isystem{SIMULATOR / 'torch_front'}"]
-        return ours + [f"-isystem{p}" for p in (headers, headers / "torch/csrc/api/include", python)]
+        ours = [SIMULATOR / folder for folder in _OWN_HEADERS]
+        return [f"-isystem{p}" for p in (*ours, headers, headers / "torch/csrc/api/include", python)]
+
+    @functools.cached_property
+    def _torch_flags(self) -> list[str]:
+        return [*self.include_flags[len(_OWN_HEADERS) :], "-D_GLIBCXX_USE_CXX11_ABI=1"]
 
     @functools.cached_property
     def library_flags(self) -> list[str]:
@@ -80,7 +85,7 @@ class Parts:
 
     @functools.cached_property
     def prelude_key(self) -> str:
-        return self._key("prelude", [*CANDIDATE_FLAGS, _PRELUDE], "include", "torch_front")
+        return self._key("prelude", list(CANDIDATE_FLAGS), *_OWN_HEADERS)
 
     def prepare(self) -> Prepared:
         """All parts, made now where the cache lacks them."""
@@ -89,14 +94,15 @@ class Parts:
         device = None
         if any((SIMULATOR / "device").glob("*.cpp")):
             device = self._part("device", DEVICE_NAME, self._key("device", [], "device", "include"), spent, runtime)
+        binding = self._part("binding", BINDING_NAME, self._key("binding", [], "binding"), spent)
         prelude = self._part("prelude", PRELUDE_NAME, self.prelude_key, spent)
-        return Prepared(runtime, device, prelude, spent)
+        return Prepared(runtime, device, binding, prelude, spent)
 
     def _part(self, kind: str, name: str, key: str, spent: dict[str, float], *needs: Path) -> Path:
         spent[kind] = 0.0
 
         def write(folder: Path) -> None:
-            ran = {"runtime": self._runtime, "device": self._device, "prelude": self._prelude}[kind](folder, *needs)
+            ran = getattr(self, f"_{kind}")(folder, *needs)
             if ran.returncode != 0:
                 raise NotJudged(f"the simulator's {kind} did not build: {_first_error(ran.log)}")
             spent[kind] = ran.cpu_seconds
@@ -121,8 +127,8 @@ class Parts:
         ran = run_compiler(
             [
                 self.compiler, "-std=c++20", "-O1", "-g0", "-fPIC", "-fvisibility=hidden", "-shared", "-w", "all.cpp",
-                f"-I{SIMULATOR / 'device'}", f"-I{SIMULATOR / 'include'}", *self.include_flags[2:],
-                "-D_GLIBCXX_USE_CXX11_ABI=1", *self.library_flags[:3], f"-L{runtime.parent}", "-lmoore_sim",
+                f"-I{SIMULATOR / 'device'}", f"-I{SIMULATOR / 'include'}", *self._torch_flags,
+                *self.library_flags[:3], f"-L{runtime.parent}", "-lmoore_sim",
                 f"-Wl,-soname,{DEVICE_NAME}", "-o", DEVICE_NAME,
             ],
             folder, _PREPARE_SECONDS,
@@ -130,8 +136,18 @@ class Parts:
         unit.unlink()
         return ran
 
+    def _binding(self, folder: Path) -> Ran:
+        return run_compiler(
+            [
+                self.compiler, "-std=c++20", "-O1", "-g0", "-fPIC", "-fvisibility=hidden", "-shared", "-w",
+                str(SIMULATOR / "binding" / "binding.cpp"), *self._torch_flags, *self.library_flags,
+                f"-Wl,-soname,{BINDING_NAME}", "-o", BINDING_NAME,
+            ],
+            folder, _PREPARE_SECONDS,
+        )  # fmt: skip
+
     def _prelude(self, folder: Path) -> Ran:
-        (folder / PRELUDE_NAME).write_text(_PRELUDE)
+        shutil.copy(SIMULATOR / "binding" / PRELUDE_NAME, folder / PRELUDE_NAME)
         command = [self.compiler, *CANDIDATE_FLAGS, *self.include_flags, "-x", "c++-header", PRELUDE_NAME]
         return run_compiler([*command, "-o", f"{PRELUDE_NAME}.gch"], folder, _PREPARE_SECONDS)
 

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import IntEnum
 
 from mooreeval.simulator.rewrite import Tokens, rewrite_tokens
 from mooreeval.toolchains.base import Extension, Source
 
 BINDINGS = "bindings"
-# Uses of parts of PyTorch's headers that the prelude leaves out, for they double the cost of every build.
+# Uses of what the precompiled header leaves out because it would multiply the cost of every build.
+_NEEDS_PYTHON = re.compile(
+    r"\bpy(?:bind11)?::|\bPYBIND11_|\bPy[A-Z_]\w+|wrap_pybind_function|[<\"](?:pybind11|torch/csrc)/"
+)
 _NEEDS_ALL_OF_TORCH = re.compile(
     r"\btorch::(?:nn|optim|data|jit|serialize|save|load|python|fft|linalg|special|autograd)\b"
 )
+
+
+class Headers(IntEnum):
+    """What a unit reads on top of the precompiled header; each includes the ones before it."""
+
+    LIGHT = 0  # tensors and CUDA
+    PYTHON = 1  # pybind11, and bindings by it
+    ALL_OF_TORCH = 2  # all of <torch/extension.h>
 
 
 @dataclass(frozen=True)
@@ -20,7 +32,6 @@ class Unit:
     """One translation unit."""
 
     text: str
-    all_of_torch: bool = False
 
 
 def module_name(extension: Extension) -> str:
@@ -29,23 +40,34 @@ def module_name(extension: Extension) -> str:
     return f"_{name}" if name[0].isdigit() else name
 
 
-def compose(extension: Extension, defines: list[str], *, merged: bool, all_of_torch: bool = False) -> list[Unit]:
+def headers_of(extension: Extension) -> Headers:
+    """The least that the sources seem to need."""
+    texts = [source.text for source in extension.sources]
+    if any(_NEEDS_ALL_OF_TORCH.search(text) for text in texts):
+        return Headers.ALL_OF_TORCH
+    return Headers.PYTHON if any(_NEEDS_PYTHON.search(text) for text in texts) else Headers.LIGHT
+
+
+def compose(extension: Extension, defines: list[str], *, merged: bool, headers: Headers) -> list[Unit]:
     """The units of an extension. Merged, one unit costs half of two; apart is what PyTorch itself does.
 
     Bindings see the C++ sources only, as with PyTorch: they come before the CUDA sources.
     """
-    groups = _groups(extension)
-    rewritten = [(_rewritten_group(group, k), group) for k, group in enumerate(groups)]
-    everything = all_of_torch or any(_NEEDS_ALL_OF_TORCH.search(s.text) for s in extension.sources)
-    head = f'#line 1 "flags"\n#define TORCH_EXTENSION_NAME {module_name(extension)}\n' + "".join(
-        f"{line}\n" for line in defines
+    parts = [_rewritten_group(group, k) for k, group in enumerate(_groups(extension))]
+    head = "\n".join(
+        [*_HEADER_LINES[headers], '#line 1 "flags"', f"#define TORCH_EXTENSION_NAME {module_name(extension)}"]
     )
-    parts = [text for text, _ in rewritten]
+    head += "".join(f"\n{line}" for line in defines) + "\n"
     if extension.functions is not None:
-        parts[0] += bindings(extension.functions)
-    if merged:
-        return [Unit(head + "".join(parts), everything)]
-    return [Unit(head + part, everything) for part in parts]
+        parts[0] += bindings(extension, headers)
+    return [Unit(head + "".join(parts))] if merged else [Unit(head + part) for part in parts]
+
+
+_HEADER_LINES: dict[Headers, list[str]] = {
+    Headers.LIGHT: [],
+    Headers.PYTHON: ['#include "with_python.h"'],
+    Headers.ALL_OF_TORCH: ["#define MOORE_SIM_WHOLE_TORCH", '#include "with_python.h"'],
+}
 
 
 def _groups(extension: Extension) -> list[list[Source]]:
@@ -67,13 +89,21 @@ def _rewritten_group(group: list[Source], number: int) -> str:
     return "".join(parts)
 
 
-def bindings(functions: tuple[tuple[str, str], ...]) -> str:
-    """What `load_inline` writes for `functions`."""
-    lines = [f'#line 1 "{BINDINGS}"', "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {"]
-    lines += [
-        f"m.def({_quoted(name)}, torch::wrap_pybind_function({name}), {_quoted(doc)});" for name, doc in functions
-    ]
-    return "\n".join([*lines, "}", ""])
+def bindings(extension: Extension, headers: Headers) -> str:
+    """The module that `load_inline` makes of `functions`; without pybind11 where the headers are light."""
+    functions, name = extension.functions or (), module_name(extension)
+    if headers is not Headers.LIGHT:
+        lines = [f"m.def({_quoted(f)}, torch::wrap_pybind_function({f}), {_quoted(doc)});" for f, doc in functions]
+        lines = ["PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {", *lines, "}"]
+    else:
+        lines = [f"::moore_sim::binding::describe<&{f}>({_quoted(f)}, {_quoted(doc)})," for f, doc in functions]
+        lines = [
+            "static const ::moore_sim::binding::Function moore_functions[] = {", *lines, "{} };",
+            f'extern "C" __attribute__((visibility("default"))) void* PyInit_{name}() {{',
+            f"return ::moore_sim::binding::moore_binding_module({_quoted(name)}, moore_functions, {len(functions)});",
+            "}",
+        ]  # fmt: skip
+    return "\n".join([f'#line 1 "{BINDINGS}"', *lines, ""])
 
 
 def _quoted(text: str) -> str:

@@ -62,7 +62,7 @@ _IDENTIFIER = re.compile("|".join(f"(?P<f{k}>{pattern})" for k, (_, pattern) in 
 # Common enough words that only their call or template form counts.
 _NEEDS_CALL = re.compile(r"tex[123]D\w*|surf[123]D\w*|memcpy_async|mma_sync|fill_fragment|curand4?|this_\w+")
 
-_OURS = re.compile(r"__tsan_|moore_(?:sim|shared|device|args)|MOORE_SIM", re.ASCII)
+_OURS = re.compile(r"__tsan_|moore_(?:sim|shared|device|args|binding|functions)|MOORE_SIM", re.ASCII)
 _SANITIZER_WORDS = re.compile(
     r"_*no_sanitize\w*|_*disable_sanitizer_instrumentation_*|no_instrument_function|__no_instrument_function__"
 )

@@ -1,0 +1,10 @@
+// What a candidate's sources are compiled behind; precompiled. Python's headers are left out: see bindable.h.
+#pragma once
+#include "moore_sim/before_torch.h"
+
+#include <ATen/ATen.h>
+#include <torch/types.h>
+
+#include "bindable.h"
+
+#include "moore_sim/after_torch.h"

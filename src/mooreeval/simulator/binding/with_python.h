@@ -1,0 +1,12 @@
+// For sources that bind themselves: pybind11 on top of the precompiled header, read as the host's compiler would.
+#pragma once
+#undef __CUDACC__
+#undef __NVCC__
+#include <pybind11/stl.h>
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/utils/pybind.h>
+#ifdef MOORE_SIM_WHOLE_TORCH
+#include <torch/extension.h>
+#endif
+#define __CUDACC__ 1
+#define __NVCC__ 1
