@@ -15,7 +15,7 @@ MOORE_SIM_HEADERS_BEGIN
 struct SymbolRange { const char* begin; size_t bytes; };
 struct SymbolRanges {
   static constexpr int CAPACITY = 256;
-  SymbolRange range[CAPACITY];
+  SymbolRange range[CAPACITY] = {};
   int count = 0;
   void add(const void* begin, size_t bytes) {
     for (int i = 0; i < count; ++i)
@@ -29,7 +29,7 @@ struct SymbolRanges {
     return 0;
   }
 };
-inline SymbolRanges symbol_ranges;
+inline constinit SymbolRanges symbol_ranges;
 
 // Bytes of device memory from `pointer` to the end of its allocation or variable; 0 when it is host memory.
 inline size_t device_extent(const void* pointer) {
