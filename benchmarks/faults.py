@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from faults.index import Case, cases  # noqa: E402
+from faults.index import Fault, cases  # noqa: E402
 
 from mooreeval.candidate import load_candidate  # noqa: E402
 from mooreeval.config import load_config  # noqa: E402
@@ -24,7 +24,11 @@ from mooreeval.verdict import Status, Verdict  # noqa: E402
 from mooreeval.verify import LocalVerifier, Outcome  # noqa: E402
 
 
-def judge_all(chosen: list[Case], seconds: int = 20) -> dict[str, dict[str, Outcome]]:
+def _key(case: Fault) -> str:
+    return f"{case.group}/{case.name}"
+
+
+def judge_all(chosen: list[Fault], seconds: int = 20) -> dict[str, dict[str, Outcome]]:
     """Outcomes by case name: "faulty" and "fixed"."""
     keys = [(case, which) for case in chosen for which in ("faulty", "fixed")]
     pairs = [(load_task(case.task), load_candidate(getattr(case, which))) for case, which in keys]
@@ -34,21 +38,23 @@ def judge_all(chosen: list[Case], seconds: int = 20) -> dict[str, dict[str, Outc
 
         def note(outcome: Outcome) -> None:
             case, which = keys[outcome.index]
-            outcomes[case.name][which] = outcome
+            outcomes[_key(case)][which] = outcome
             status = outcome.verdict.status.value if outcome.verdict else f"not judged: {outcome.error}"
-            print(f"{case.name} {which}: {status}", file=sys.stderr, flush=True)
+            print(f"{_key(case)} {which}: {status}", file=sys.stderr, flush=True)
 
         verifier.verify_many(pairs, on_outcome=note)
     return outcomes
 
 
-def found(case: Case, verdict: Verdict | None) -> tuple[bool, bool]:
+def found(case: Fault, verdict: Verdict | None) -> tuple[bool, bool]:
     """Whether the kind, and whether kind and line, are as planted."""
     if verdict is None or verdict.status is not case.status:
         return False, False
     if not case.kinds:
         return True, True
-    hits = [f for f in verdict.findings if f.kind in case.kinds and f.severity == "error"]
+    # What nobody wrote is undefined, and the values decide: that finding is a warning by its nature.
+    wanted = "warning" if case.status is Status.INCORRECT else "error"
+    hits = [f for f in verdict.findings if f.kind in case.kinds and f.severity == wanted]
     lines = {p.line for f in hits for p in (f.place, f.other) if p is not None and p.file == "candidate"}
     return bool(hits), not case.lines or bool(lines & set(case.lines))
 
@@ -62,18 +68,18 @@ def main() -> None:
     outcomes = judge_all(chosen)
     rows = []
     for case in chosen:
-        faulty, fixed = outcomes[case.name]["faulty"].verdict, outcomes[case.name]["fixed"].verdict
+        faulty, fixed = outcomes[_key(case)]["faulty"].verdict, outcomes[_key(case)]["fixed"].verdict
         kind, line = found(case, faulty)
         rows.append(
             {
-                "case": case.name,
+                "case": _key(case),
                 "group": case.group,
                 "kind": kind,
                 "line": kind and line,
                 "status": faulty.status if faulty else "not judged",
-                "reason": faulty.reason if faulty else str(outcomes[case.name]["faulty"].error),
+                "reason": faulty.reason if faulty else str(outcomes[_key(case)]["faulty"].error),
                 "twin": fixed.status if fixed else "not judged",
-                "twin_reason": fixed.reason if fixed else str(outcomes[case.name]["fixed"].error),
+                "twin_reason": fixed.reason if fixed else str(outcomes[_key(case)]["fixed"].error),
             }
         )
     report(rows)

@@ -44,7 +44,7 @@ from mooreeval.toolchains.base import Artefact, BuildFailure, Extension, Recordi
 from mooreeval.verdict import Finding, Launch, Mismatch, Reduction, Trial
 
 MAX_REPORT_BYTES = 8 << 20
-STAND_IN_SECONDS = 20.0  # the recorder's forward pass computes nothing of interest
+STAND_IN_SECONDS = 10.0  # the recorder's forward pass computes nothing of interest
 
 
 class Toolchain(Protocol):
