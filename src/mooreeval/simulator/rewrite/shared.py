@@ -144,7 +144,8 @@ class SharedRewriter:
                 i = tokens.match[i] if tokens.match[i] > i else i
             elif token == "(":
                 is_attribute = tokens[i - 1] in _ATTRIBUTES or tokens[i - 1] in ("decltype", "alignof", "typeof")
-                if not is_attribute and tokens.is_ident(i - 1) and i - 1 > keyword:
+                is_pointer = tokens[i + 1] in ("*", "&")  # `float (*rows)[16]`
+                if not (is_attribute or is_pointer) and tokens.is_ident(i - 1) and i - 1 > keyword:
                     return i  # a constructor's arguments
                 i = tokens.match[i] if tokens.match[i] > i else i
             elif token == "__attribute__" and tokens.is_ident(i - 1) and tokens[i - 1] not in _STORAGE:
