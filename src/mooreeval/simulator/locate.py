@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import bisect
+import re
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
@@ -79,42 +82,62 @@ class SourceMap:
         return True
 
     def _by_lines(self, rows: list[str]) -> list[int | None]:
-        """Anchors are lines that occur once on both sides; lines between two anchors at equal distance follow them."""
-        counts: dict[str, int] = {}
-        for row in rows:
-            counts[row.strip()] = counts.get(row.strip(), 0) + 1
+        """Anchors are lines that occur once on both sides; the others follow an anchor at the same distance if their
+        text is alike (a placeholder may have been filled in), or if they lie between two anchors that agree."""
+        counts = Counter(row.strip() for row in rows)
         found: list[int | None] = [
             self._unique.get(row.strip()) if counts[row.strip()] == 1 and len(row.strip()) > 3 else None for row in rows
         ]
         anchors = [k for k, number in enumerate(found) if number is not None]
         for k, row in enumerate(rows):
             if found[k] is None and row.strip() and anchors:
-                found[k] = self._near(rows, found, anchors, k)
+                found[k] = self._near(row, found, anchors, k)
         return found
 
-    def _near(self, rows: list[str], found: list[int | None], anchors: list[int], k: int) -> int | None:
-        """Line of row k by its distance to the anchor before or behind it, if the text agrees."""
+    def _near(self, row: str, found: list[int | None], anchors: list[int], k: int) -> int | None:
+        """Line of row k by its distance to the anchors before and behind it."""
         at = bisect.bisect(anchors, k)
-        for anchor in (anchors[at - 1] if at else None, anchors[at] if at < len(anchors) else None):
-            number = found[anchor] if anchor is not None else None
-            if anchor is None or number is None:
-                continue
-            own = number + k - anchor
-            if 0 < own <= len(self._lines) and rows[k].strip() in _unescaped(self._lines[own - 1]):
+        around = [anchors[i] for i in (at - 1, at) if 0 <= i < len(anchors)]
+        guesses = [(found[anchor] or 0) + k - anchor for anchor in around]
+        if len(guesses) == 2 and guesses[0] == guesses[1]:
+            return guesses[0]
+        for own in guesses:
+            if 0 < own <= len(self._lines) and _alike(row.strip(), self._lines[own - 1]):
                 return own
         return None
 
 
+def _alike(row: str, line: str) -> bool:
+    shown = _unescaped(line).strip()
+    return row in shown or SequenceMatcher(None, row[:200], shown[:200]).ratio() > 0.6
+
+
+_ESCAPES = (("\\\\", "\\"), ('\\"', '"'), ("\\'", "'"), ("{{", "{"), ("}}", "}"))
+_OPENING = re.compile(r"^.*?[rRbBfFuU]{0,2}(?:\"\"\"|\'\'\')|^\s*[rRbBfFuU]{0,2}[\"\']")
+_CLOSING = re.compile(r"(?:\\n)?[\"\']+\s*[,+)\\]*\s*$")
+
+
 def _unescaped(line: str) -> str:
-    return line.replace("\\\\", "\\").replace('\\"', '"').replace("\\'", "'").replace("{{", "{").replace("}}", "}")
+    for written, meant in _ESCAPES:
+        line = line.replace(written, meant)
+    return line
+
+
+def _keys(line: str) -> set[str]:
+    """What a line of the file may stand for in a source: itself, or what it quotes."""
+    keys = {line, _unescaped(line)}
+    if _OPENING.match(line):
+        inner = _OPENING.sub("", line, count=1)
+        keys |= {inner, _unescaped(inner), _unescaped(_CLOSING.sub("", inner))}
+    return {key.strip() for key in keys}
 
 
 def _unique_lines(lines: list[str]) -> dict[str, int]:
-    """Stripped text -> 1-based number of each line that occurs once."""
+    """Text -> 1-based number of each line that alone may stand for it."""
     seen: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
-        key = _unescaped(line).strip()
-        seen[key] = 0 if key in seen else number
+        for key in _keys(line):
+            seen[key] = 0 if key in seen else number
     return {key: number for key, number in seen.items() if number}
 
 

@@ -20,7 +20,7 @@ from typing import Any
 from mooreeval.execute.cache import FileCache
 from mooreeval.hashing import content_hash
 from mooreeval.simulator.locate import SourceMap, findings_from_report
-from mooreeval.simulator.rewrite import Tokens, tampering, unsupported_features
+from mooreeval.simulator.rewrite import Tokens, join_lines, tampering, unsupported_features
 from mooreeval.toolchains.base import Artefact, BuildFailure, Extension, Recording
 from mooreeval.toolchains.simulator_compile import Compiler
 from mooreeval.toolchains.simulator_flags import Flags, foreign_includes, sort_flags
@@ -71,6 +71,8 @@ class SimulatorToolchain:
         self, report: dict[str, Any], artefacts: list[Artefact], candidate_text: str, recording: Recording
     ) -> list[Finding]:
         """The run time's findings with lines of the candidate's own file."""
+        if not report.get("findings"):
+            return []
         return findings_from_report(report, artefacts, SourceMap(candidate_text, recording))
 
     def _key(self, extension: Extension, flags: Flags) -> str:
@@ -123,7 +125,7 @@ def _refuse(extension: Extension, flags: Flags) -> BuildFailure | None:
         return BuildFailure("unsupported", "more than a million characters of source", feature="source too large")
     features: list[tuple[str, Place]] = []
     for source in extension.sources:
-        tokens = Tokens(source.text)
+        tokens = Tokens(join_lines(source.text))
         for path, line in foreign_includes(tokens):
             place = _place(source.name, source.text, line)
             return _illegal("include_path", f"#include of {path[:200]} leaves the toolkit", [place])

@@ -37,6 +37,8 @@ _UNKNOWN = (
 _CALL = re.compile(r"(?:no matching function for call to|call of overloaded|no match for call to) '(?P<call>.+)'.*")
 _MISSING_FILE = re.compile(r"(?P<path>\S+): No such file or directory")
 _NULL = re.compile(r"invalid conversion from '(?:int|long int)' to '[^']*\*'.*")
+# Said before the error that is meant: a parameter's type is unknown.
+_ECHO = re.compile(r"variable or field '.*' declared void.*")
 # One merged unit may fail so where separate files would not.
 _OF_A_MERGE = re.compile(
     r"redefinition of|redeclar|default argument given|conflicting declaration|ambiguating new declaration|is ambiguous"
@@ -62,7 +64,7 @@ def is_of_a_merge(messages: list[Message]) -> bool:
 
 def blame(messages: list[Message]) -> Blame:
     """The verdict on a failed compilation."""
-    errors = [m for m in messages if m.severity == "error"]
+    errors = [m for m in messages if m.severity == "error" and not _ECHO.fullmatch(m.text)]
     for message in errors:
         if found := _OWN_ERROR.search(message.text):
             return Blame("compile_error", found[1])

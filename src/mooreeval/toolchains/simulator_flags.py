@@ -22,9 +22,9 @@ _HARMLESS = re.compile(
     r"|--?use_fast_math|--?(?:ftz|prec-div|prec-sqrt|fmad)=(?:true|false)|--?extra-device-vectorization"
     r"|--?expt-(?:relaxed-constexpr|extended-lambda)|--?extended-lambda|--?maxrregcount=\d+|--?restrict"
     r"|--?(?:arch|gpu-architecture)=\w+|--?(?:gencode|generate-code)=[\w=,\[\]\"']+|--?gpu-code=[\w,]+"
-    r"|--?threads=?\d*|-t=?\d+|--?(?:keep|resource-usage|verbose|source-in-ptx|dc|rdc=\w+|relocatable-device-code=\w+"
-    r"|default-stream=[\w-]+|split-compile=?\d*|allow-unsupported-compiler|disable-warnings|display-error-number)"
-    r"|--?dopt(?:=on)?|--?diag-(?:suppress|error|warn)=?[\w,]*|-Xptxas=[\w=,-]+|--ptxas-options=[\w=,-]+"
+    r"|--?threads=\d+|-t=?\d+|--?(?:keep|resource-usage|verbose|source-in-ptx|dc|rdc=\w+|relocatable-device-code=\w+"
+    r"|default-stream=[\w-]+|split-compile=\d+|allow-unsupported-compiler|disable-warnings|display-error-number)"
+    r"|--?dopt(?:=on)?|--?diag-(?:suppress|error|warn)=[\w,]+|-Xptxas=[\w=,-]+|--ptxas-options=[\w=,-]+"
     r"|-Xfatbin=[\w-]+|-Xcudafe=[\w=-]+|-Xnvlink=\w+"
     r"|-Xcompiler=(?:-O\d|-fPIC|-w|-W[\w-]+|-march=\w+|-fopenmp|-ffast-math|,)+|--compiler-options=(?:-O\d|-fPIC|,)+"
 )
@@ -36,7 +36,7 @@ _WITH_VALUE = {
     "--generate-code": r"[\w=,\[\]\"']+", "-arch": r"\w+", "--gpu-architecture": r"\w+", "-code": r"[\w,]+",
     "--gpu-code": r"[\w,]+", "-maxrregcount": r"\d+", "--maxrregcount": r"\d+", "--threads": r"\d+", "-t": r"\d+",
     "-diag-suppress": r"[\w,]+", "--diag-suppress": r"[\w,]+", "--default-stream": r"[\w-]+", "--std": r"c\+\+\w+",
-    "-std": r"c\+\+\w+", "-Xnvlink": r"[\w-]+", "--optimize": r"\d", "-O": r"\d",
+    "-std": r"c\+\+\w+", "-Xnvlink": r"[\w-]+", "--optimize": r"\d",
 }  # fmt: skip
 _DEFINITION = re.compile(r"([A-Za-z_]\w*)(\([\w, .]*\))?(?:=(.*))?", re.DOTALL)
 # Names that steer the simulator, the sanitizer or PyTorch's headers, all of which are compiled already.
@@ -93,13 +93,11 @@ def _sort_flag(word: str, rest: Iterator[str], flags: Flags) -> None:
     elif word.startswith("-I") or word in ("-isystem", "--include-path"):
         folder = word[2:] if word.startswith("-I") and len(word) > 2 else next(rest, "")
         flags.warnings.append(f"include folder {folder[:200]} is ignored")
-    elif word in _WITH_VALUE and not _HARMLESS.fullmatch(word):
+    elif word in _WITH_VALUE:
         value = next(rest, "")
         if not re.fullmatch(_WITH_VALUE[word], value):
             flags.illegal.append(f"{word} {value}".strip())
-    elif word in ("-O",):
-        return
-    elif word in _WITH_VALUE or not _HARMLESS.fullmatch(word):
+    elif not _HARMLESS.fullmatch(word):
         flags.illegal.append(word)
 
 

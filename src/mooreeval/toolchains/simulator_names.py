@@ -33,7 +33,9 @@ _HEADERS = re.compile(
     r"|helper_cuda|nccl)[\w./-]*",
     re.IGNORECASE,
 )
-_CUDA_MENTIONED = re.compile(r"[A-Za-z_]\w*")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+# Names between underscores are the C++ library's as well.
+_OF_THE_HOST = re.compile(r"__(?!half|nv_|cuda|shfl|ldg|float2|syncwarp|syncthreads)")
 
 
 def is_cuda_name(name: str) -> bool:
@@ -62,7 +64,7 @@ def is_library_header(path: str) -> bool:
 def mentions_cuda(message: str) -> str | None:
     """The first name of CUDA's, or of the simulator's own, between the quotes of a compiler message."""
     for quoted in re.findall(r"'([^']*)'", message):
-        for name in _CUDA_MENTIONED.findall(quoted):
-            if name.startswith("moore_sim") or (is_cuda_name(name) and not name.startswith("__cxx")):
+        for name in _WORD.findall(quoted):
+            if name.startswith("moore_sim") or (is_cuda_name(name) and not _OF_THE_HOST.match(name)):
                 return name
     return None

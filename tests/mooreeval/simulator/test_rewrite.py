@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import mooreeval.simulator
-from mooreeval.simulator.rewrite import Tokens, rewrite
+from mooreeval.simulator.rewrite import Tokens, join_lines, rewrite
 from mooreeval.simulator.rewrite.tokens import Kind
 
 INCLUDE = Path(mooreeval.simulator.__file__).parent / "include"
@@ -176,10 +176,47 @@ def test_operators_are_no_launches() -> None:
 
 
 JUNK = (
-    "<<<", "<<<(", ">>>", "k<<<1>>>(", "\\'", "'", '"', 'R"(', "/*", "//\n", "\\\n", "__shared__ ", "extern ", "float ",
-    "x[", "{", "}", "((", "))", ";", "#if 1\n", "#else }\n", "#endif\n", "#define ", "#line 3\n", "\0", "\x80", "é", "0'1",
-    "template<", "asm(", "__noinline__ ", "= {", ",", "::", "*", "alignas(", "struct ", ">", "<",
-)  # fmt: skip
+    "<<<",
+    "<<<(",
+    ">>>",
+    "k<<<1>>>(",
+    "\\'",
+    "'",
+    '"',
+    'R"(',
+    "/*",
+    "//\n",
+    "\\\n",
+    "__shared__ ",
+    "extern ",
+    "float ",
+    "x[",
+    "{",
+    "}",
+    "((",
+    "))",
+    ";",
+    "#if 1\n",
+    "#else }\n",
+    "#endif\n",
+    "#define ",
+    "#line 3\n",
+    "\0",
+    "\x80",
+    "é",
+    "0'1",
+    "template<",
+    "asm(",
+    "__noinline__ ",
+    "= {",
+    ",",
+    "::",
+    "*",
+    "alignas(",
+    "struct ",
+    ">",
+    "<",
+)
 
 
 def test_any_text_is_rewritten_and_keeps_its_lines() -> None:
@@ -213,3 +250,8 @@ def test_brackets_of_alternative_branches_do_not_confuse() -> None:
     out = rewrite(text)
     assert "auto& x = " in out
     assert "Launch(" in out
+
+
+def test_joined_lines_keep_the_numbers_of_those_behind() -> None:
+    joined = join_lines("a\n__ts\\\nan_x\\\r\n y\nb\n")
+    assert joined == "a\n__tsan_x y\n\n\nb\n"

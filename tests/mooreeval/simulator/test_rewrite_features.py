@@ -49,7 +49,9 @@ def test_a_use_is_named_with_its_line(text: str, feature: str) -> None:
 def test_comments_strings_and_dead_code_are_no_uses(text: str, _: str) -> None:
     assert features(f"// {text}\n/* {text} */\n") == []
     assert features(f'const char* s = R"x({text})x";') == []
-    assert features(f"#if 0\n{text}\n#endif\n#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900\n{text}\n#endif\n") == []
+    assert (
+        features(f"#if 0\n{text}\n#endif\n#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900\n{text}\n#endif\n") == []
+    )
     assert features(f"#if __CUDA_ARCH__ < 900\nint a;\n#else\n{text}\n#endif\n") == []
     assert features(f"#ifndef __CUDACC__\n{text}\n#endif\n") == []
 
@@ -91,6 +93,7 @@ TAMPERING = [
     "#ifdef __GNUC__\n#endif",
     "#if defined(__SANITIZE_THREAD__)\n#endif",
     "const char* v = __VERSION__;",
+    "%:pragma GCC optimize(3)",
     "#define MOORE_SIM_X 1",
 ]
 

@@ -7,9 +7,9 @@ import re
 from mooreeval.simulator.rewrite.features import tampering, unsupported_features
 from mooreeval.simulator.rewrite.launches import rewrite_launches
 from mooreeval.simulator.rewrite.shared import SharedRewriter
-from mooreeval.simulator.rewrite.tokens import Edits, Tokens
+from mooreeval.simulator.rewrite.tokens import Edits, Tokens, join_lines
 
-__all__ = ["Edits", "Tokens", "rewrite", "rewrite_tokens", "tampering", "unsupported_features"]
+__all__ = ["Edits", "Tokens", "join_lines", "rewrite", "rewrite_tokens", "tampering", "unsupported_features"]
 
 _TOUCHED = re.compile(r"<<<|__shared__|__noinline__|#[ \t]*(?:line\b|\d)")
 
@@ -39,7 +39,7 @@ def _rewrite_words(tokens: Tokens, edits: Edits) -> None:
         # nvcc's word; a macro of this name would break libstdc++'s own `__attribute__((__noinline__))`.
         if tokens[i] == "__noinline__" and tokens[i - 1] not in ("(", "::", "define", "ifdef", "ifndef", "undef", ","):
             edits.replace(tokens.starts[i], tokens.ends[i], "__attribute__((noinline))")
-        elif tokens[i] == "#" and tokens.directive[i] and tokens.directive_first[tokens.directive[i]] == i:
+        elif tokens.directive[i] and tokens.directive_first[tokens.directive[i]] == i:
             _drop_line_directive(tokens, edits, i)
 
 

@@ -156,7 +156,7 @@ def _tampering_words(tokens: Tokens) -> Iterator[tuple[int, str]]:
             yield i, word[:80]
         elif word in _OPTIMISATION and _in_attribute(tokens, i):
             yield i, f"__attribute__(({word}))"
-        elif word == "pragma" and tokens[i - 1] == "#" and _steers_compiler(tokens[i + 1], tokens[i + 2]):
+        elif word == "pragma" and tokens[i - 1] in ("#", "%:") and _steers_compiler(tokens[i + 1], tokens[i + 2]):
             yield i, f"#pragma {tokens[i + 1]} {tokens[i + 2]}"
 
 

@@ -33,7 +33,7 @@ _LEXER = re.compile(
   | (?P<char>(?:u8|[uUL])?'(?:\\.|[^'\\\n]){1,40}+')
   | (?P<number>\.?[0-9](?:[eEpP][+-]|'(?=[0-9a-zA-Z_])|[0-9a-zA-Z_.])*+)
   | (?P<ident>[^\W\d][\w$]*+|\$[\w$]*+)
-  | (?P<punct>::|->|\#\#|<=|>=|==|!=|&&|\|\||\.\.\.|.)
+  | (?P<punct>::|->|%:|\#\#|<=|>=|==|!=|&&|\|\||\.\.\.|.)
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -117,7 +117,7 @@ class Tokens:
             if group == "raw":
                 end = _raw_end(text, token)
                 group = "string"
-            if at_line_start and text[start] == "#" and end == start + 1:
+            if at_line_start and text[start:end] in ("#", "%:"):
                 number, in_directive = number + 1, True
                 self.directive_first.append(len(self.kinds))
             at_line_start = False
@@ -187,6 +187,18 @@ def _branch(name: str, opened, conditionals: list):
     elif name == "endif" and conditionals:
         conditionals.pop()
     return opened
+
+
+def join_lines(text: str) -> str:
+    """The text with continued lines joined, as the preprocessor sees it: a word may be cut in two by a backslash.
+
+    Line ends move behind the joined line, so that what follows keeps its line number.
+    """
+    return re.sub(r"(?:[^\n]*\\\r?\n)+[^\n]*", _joined, text)
+
+
+def _joined(lines: re.Match[str]) -> str:
+    return re.sub(r"\\\r?\n", "", lines[0]) + "\n" * lines[0].count("\n")
 
 
 class Edits:

@@ -1,0 +1,132 @@
+"""The cache: whole entries or none, whoever writes, dies or runs out of space."""
+
+import errno
+import multiprocessing
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from mooreeval.errors import NotJudged, UsageError
+from mooreeval.execute.cache import FileCache, cache_error, default_cache_dir
+
+OLD = time.time() - 7200
+
+
+def write_bytes(count: int):
+    return lambda folder: (folder / "data").write_bytes(b"x" * count) and None
+
+
+def test_what_is_put_is_got_until_it_is_damaged(tmp_path: Path) -> None:
+    cache = FileCache(tmp_path)
+    assert cache.get("a") is None
+    folder = cache.put("a", write_bytes(10))
+    assert cache.get("a") == folder
+    (folder / "data").write_bytes(b"short")
+    assert cache.get("a") is None
+    assert cache.get_or_make("a", write_bytes(10)) == folder
+    assert (folder / "data").read_bytes() == b"x" * 10
+
+
+def test_a_writer_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    cache = FileCache(tmp_path)
+
+    def fail(folder: Path) -> None:
+        (folder / "data").write_bytes(b"half")
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError):
+        cache.put("a", fail)
+    assert cache.get("a") is None
+    assert list((tmp_path / "staging").iterdir()) == []
+
+
+def _hang_while_writing(root: str, ready: "multiprocessing.synchronize.Event") -> None:
+    def write(folder: Path) -> None:
+        (folder / "data").write_bytes(b"half")
+        ready.set()
+        time.sleep(600)
+
+    FileCache(Path(root)).get_or_make("a", write)
+
+
+def test_a_killed_writer_neither_blocks_nor_spoils_the_key(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    ready = context.Event()
+    writer = context.Process(target=_hang_while_writing, args=(str(tmp_path), ready))
+    writer.start()
+    assert ready.wait(60)
+    os.kill(writer.pid or 0, signal.SIGKILL)
+    writer.join(60)
+    cache = FileCache(tmp_path)
+    assert (cache.get_or_make("a", write_bytes(7)) / "data").stat().st_size == 7
+    for folder in (tmp_path / "staging").iterdir():
+        os.utime(folder, (OLD - 86400, OLD - 86400))
+    cache.evict()
+    assert list((tmp_path / "staging").iterdir()) == []
+
+
+def _make_and_count(root: str, log: str) -> None:
+    def write(folder: Path) -> None:
+        with Path(log).open("a") as stream:
+            stream.write("made\n")
+        time.sleep(0.05)
+        (folder / "data").write_bytes(b"x")
+
+    FileCache(Path(root)).get_or_make("a", write)
+
+
+def test_many_processes_make_one_entry_once(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    log = tmp_path / "log"
+    makers = [context.Process(target=_make_and_count, args=(str(tmp_path / "c"), str(log))) for _ in range(6)]
+    for maker in makers:
+        maker.start()
+    for maker in makers:
+        maker.join(60)
+        assert maker.exitcode == 0
+    assert log.read_text() == "made\n"
+
+
+def test_the_least_recently_used_goes_first_and_fresh_entries_stay(tmp_path: Path) -> None:
+    cache = FileCache(tmp_path, limit_bytes=2500)
+    for age, key in enumerate(("old", "older", "oldest")):
+        cache.put(key, write_bytes(800))
+        os.utime(tmp_path / "entries" / key, (OLD - age, OLD - age))
+    assert cache.get("oldest") is not None  # now the most recently used
+    os.utime(tmp_path / "entries" / "oldest", (OLD + 100, OLD + 100))
+    cache.put("new", write_bytes(800))
+    assert {p.name for p in (tmp_path / "entries").iterdir()} == {"old", "oldest", "new"}
+    FileCache(tmp_path, limit_bytes=10).evict()
+    assert {p.name for p in (tmp_path / "entries").iterdir()} == {"new"}
+
+
+def test_the_folder_is_the_users_then_xdgs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("MOOREEVAL_CACHE", str(tmp_path / "own"))
+    assert default_cache_dir() == tmp_path / "own"
+    monkeypatch.delenv("MOOREEVAL_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert default_cache_dir() == tmp_path / "xdg" / "mooreeval"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert default_cache_dir() == Path.home() / ".cache" / "mooreeval"
+
+
+def test_a_folder_that_cannot_be_is_told_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match=r"cannot be written.*MOOREEVAL_CACHE") as told:
+        FileCache(tmp_path / "file" / "cache")
+    assert "\n" not in str(told.value)
+
+
+def test_no_space_is_the_judges_failure(tmp_path: Path) -> None:
+    """A real full device: writing to /dev/full gives ENOSPC."""
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    with pytest.raises(OSError, match="space") as full:
+        Path("/dev/full").write_text("x")
+    assert full.value.errno == errno.ENOSPC
+    told = cache_error(full.value, tmp_path)
+    assert isinstance(told, NotJudged)
+    assert "no space left" in str(told)
