@@ -122,7 +122,7 @@ def _more_headers(messages: list[Message], headers: Headers) -> Headers:
     if blame(messages).torch_name:
         return Headers.ALL_OF_TORCH
     errors = [m for m in messages if m.severity == "error"]
-    binding = any("MOORE_SIM_REBIND" in m.text for m in errors) or (
+    binding = any("MOORE_SIM_REBIND" in m.text or "moore_sim::binding" in m.text for m in errors) or (
         errors and errors[0].place and errors[0].place.file == BINDINGS and "not declared" not in errors[0].text
     )
     return Headers.PYTHON if binding and headers is Headers.LIGHT else headers

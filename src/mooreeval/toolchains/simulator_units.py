@@ -12,7 +12,7 @@ from mooreeval.toolchains.base import Extension, Source
 BINDINGS = "bindings"
 # Uses of what the precompiled header leaves out because it would multiply the cost of every build.
 _NEEDS_PYTHON = re.compile(
-    r"\bpy(?:bind11)?::|\bPYBIND11_|\bPy[A-Z_]\w+|wrap_pybind_function|[<\"](?:pybind11|torch/csrc)/"
+    r"\bpy(?:bind11)?::|\bPYBIND11_(?!MODULE\b)|\bPy[A-Z_]\w+|wrap_pybind_function|[<\"](?:pybind11|torch/csrc)/"
 )
 _NEEDS_ALL_OF_TORCH = re.compile(
     r"\btorch::(?:nn|optim|data|jit|serialize|save|load|python|fft|linalg|special|autograd)\b"
@@ -96,10 +96,10 @@ def bindings(extension: Extension, headers: Headers) -> str:
         lines = [f"m.def({_quoted(f)}, torch::wrap_pybind_function({f}), {_quoted(doc)});" for f, doc in functions]
         lines = ["PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {", *lines, "}"]
     else:
-        lines = [f"::moore_sim::binding::describe<&{f}>({_quoted(f)}, {_quoted(doc)})," for f, doc in functions]
+        lines = [f"::moore_sim::binding::describe({_quoted(f)}, &{f}, {_quoted(doc)})," for f, doc in functions]
         lines = [
-            "static const ::moore_sim::binding::Function moore_functions[] = {", *lines, "{} };",
             f'extern "C" __attribute__((visibility("default"))) void* PyInit_{name}() {{',
+            "static const ::moore_sim::binding::Function moore_functions[] = {", *lines, "{} };",
             f"return ::moore_sim::binding::moore_binding_module({_quoted(name)}, moore_functions, {len(functions)});",
             "}",
         ]  # fmt: skip

@@ -2,7 +2,8 @@
 //
 // pybind11's templates are most of the cost of a small extension. So the candidate's unit only lists its functions with
 // the numbers of their types, and libmoore_binding.so, built once, converts by these numbers with PyTorch's and
-// pybind11's own casters. A type without a number falls back to pybind11 (MOORE_SIM_REBIND).
+// pybind11's own casters. A type without a number falls back to pybind11 (MOORE_SIM_REBIND), and so does a
+// PYBIND11_MODULE of the candidate's own that does more than name functions.
 #pragma once
 #include <ATen/ATen.h>
 #include <torch/types.h>
@@ -42,40 +43,73 @@ template <class T> constexpr int number_of() {
   else return NumberOf<std::decay_t<T>, Bindable>::value;
 }
 
-// One function: `call` takes pointers to its decayed arguments and builds the decayed result in `room`.
+// One function: `call` takes its address and pointers to its decayed arguments, and builds the decayed result in `room`.
 struct Function {
-  const char* name;
-  const char* doc;
-  void (*call)(void* const* arguments, void* room);
+  std::string name, doc;
+  void (*call)(const void* function, void* const* arguments, void* room);
+  const void* function;
   const int* arguments;
   int argument_count;
   int result;
 };
 
-template <class Signature> struct Caller;
+template <class Signature> struct Caller {
+  static_assert(!std::is_same_v<Signature, Signature>, "MOORE_SIM_REBIND: a callable that pybind11 has to bind");
+};
 template <class R, class... A> struct Caller<R (*)(A...)> {
   static constexpr int numbers[sizeof...(A) + 1] = {number_of<A>()..., NOTHING};
-  template <R (*F)(A...), std::size_t... I>
-  static void call(void* const* arguments, void* room, std::index_sequence<I...>) {
+  template <std::size_t... I>
+  static void call(R (*f)(A...), void* const* arguments, void* room, std::index_sequence<I...>) {
     (void)arguments;
-    if constexpr (std::is_void_v<R>) F(static_cast<A>(*static_cast<std::decay_t<A>*>(arguments[I]))...);
-    else new (room) std::decay_t<R>(F(static_cast<A>(*static_cast<std::decay_t<A>*>(arguments[I]))...));
+    if constexpr (std::is_void_v<R>) f(static_cast<A>(*static_cast<std::decay_t<A>*>(arguments[I]))...);
+    else new (room) std::decay_t<R>(f(static_cast<A>(*static_cast<std::decay_t<A>*>(arguments[I]))...));
   }
-  template <R (*F)(A...)> static void entry(void* const* arguments, void* room) {
-    call<F>(arguments, room, std::index_sequence_for<A...>{});
+  static void entry(const void* function, void* const* arguments, void* room) {
+    call(reinterpret_cast<R (*)(A...)>(const_cast<void*>(function)), arguments, room, std::index_sequence_for<A...>{});
   }
-  template <R (*F)(A...)> static constexpr Function describe(const char* name, const char* doc) {
-    return {name, doc, &entry<F>, numbers, static_cast<int>(sizeof...(A)), number_of<R>()};
+  static Function describe(const char* name, R (*f)(A...), const char* doc) {
+    return {name, doc, &entry, reinterpret_cast<const void*>(f), numbers, static_cast<int>(sizeof...(A)), number_of<R>()};
   }
 };
 template <class R, class... A> struct Caller<R (*)(A...) noexcept> : Caller<R (*)(A...)> {};
 
-template <auto F> constexpr Function describe(const char* name, const char* doc) {
-  return Caller<decltype(F)>::template describe<F>(name, doc);
+template <class F> Function describe(const char* name, F f, const char* doc) {
+  if constexpr (std::is_class_v<F>) return Caller<decltype(+f)>::describe(name, +f, doc);  // a lambda without captures
+  else return Caller<F>::describe(name, f, doc);
 }
 
 // A new Python module with these functions; nullptr with Python's error set. Returns a PyObject*.
 extern "C" __attribute__((visibility("default"))) void* moore_binding_module(const char* name, const Function* functions,
                                                                               int count);
 
+// What `m` is in a light PYBIND11_MODULE: functions and their texts. Whatever else is asked of it falls back to pybind11.
+class Module {
+ public:
+  explicit Module(const char* name) : name_(name) {}
+  template <class F> Module& def(const char* name, F f, const char* doc = "") {
+    functions_.push_back(describe(name, f, doc));
+    return *this;
+  }
+  std::string& doc() { return doc_; }
+  void* finish() { return moore_binding_module(name_, functions_.data(), static_cast<int>(functions_.size())); }
+
+ private:
+  const char* name_;
+  std::string doc_;
+  std::vector<Function> functions_;
+};
+
 }  // namespace moore_sim::binding
+
+namespace pybind11 {}  // `namespace py = pybind11;` stands in many sources that never use it
+
+#define MOORE_BINDING_TEXT(NAME) #NAME
+#define MOORE_BINDING_MODULE(NAME, VARIABLE) \
+  static void moore_bind_##NAME(::moore_sim::binding::Module&); \
+  extern "C" __attribute__((visibility("default"))) void* PyInit_##NAME() { \
+    static ::moore_sim::binding::Module module(MOORE_BINDING_TEXT(NAME)); \
+    moore_bind_##NAME(module); \
+    return module.finish(); \
+  } \
+  static void moore_bind_##NAME(::moore_sim::binding::Module& VARIABLE)
+#define PYBIND11_MODULE(NAME, VARIABLE) MOORE_BINDING_MODULE(NAME, VARIABLE)

@@ -38,7 +38,7 @@ template <class T> std::shared_ptr<void> load(py::handle source, void** address)
 
 template <class T> py::object call(const Function& function, void* const* arguments) {
   alignas(T) unsigned char room[sizeof(T)];
-  function.call(arguments, room);
+  function.call(function.function, arguments, room);
   struct End {
     T& value;
     ~End() { value.~T(); }
@@ -47,7 +47,7 @@ template <class T> py::object call(const Function& function, void* const* argume
 }
 
 py::object call_void(const Function& function, void* const* arguments) {
-  function.call(arguments, nullptr);
+  function.call(function.function, arguments, nullptr);
   return py::none();
 }
 
@@ -77,7 +77,7 @@ std::string signature(const Function& function) {
 }
 
 [[noreturn]] void refuse(const Function& function, const py::args& arguments) {
-  std::string message = std::string(function.name) +
+  std::string message = function.name +
       "(): incompatible function arguments. The following argument types are supported:\n    1. " + signature(function) +
       "\n\nInvoked with types: ";
   for (std::size_t i = 0; i < arguments.size(); i++) {
@@ -103,10 +103,10 @@ py::object run(const Function& function, const py::args& arguments, const py::kw
 py::module_ make_module(const char* name, const Function* functions, int count) {
   auto module = py::module_::create_extension_module(name, nullptr, new PyModuleDef());
   for (const Function* function = functions; function != functions + count; function++) {
-    std::string doc = std::string(function->name) + signature(*function) + "\n\n" + function->doc;
-    module.attr(function->name) = py::cpp_function(
+    std::string doc = function->name + signature(*function) + "\n\n" + function->doc;
+    module.attr(function->name.c_str()) = py::cpp_function(
         [function](const py::args& arguments, const py::kwargs& named) { return run(*function, arguments, named); },
-        py::name(function->name), py::doc(doc.c_str()));
+        py::name(function->name.c_str()), py::doc(doc.c_str()));
   }
   return module;
 }

@@ -2,6 +2,7 @@
 #pragma once
 #undef __CUDACC__
 #undef __NVCC__
+#undef PYBIND11_MODULE
 #include <pybind11/stl.h>
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/utils/pybind.h>
