@@ -15,13 +15,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from faults.index import Fault, cases  # noqa: E402
+from faults.index import Fault, cases
 
-from mooreeval.candidate import load_candidate  # noqa: E402
-from mooreeval.config import load_config  # noqa: E402
-from mooreeval.task import load_task  # noqa: E402
-from mooreeval.verdict import Status, Verdict  # noqa: E402
-from mooreeval.verify import LocalVerifier, Outcome  # noqa: E402
+from mooreeval.candidate import load_candidate
+from mooreeval.config import load_config
+from mooreeval.task import load_task
+from mooreeval.verdict import Status, Verdict
+from mooreeval.verify import LocalVerifier, Outcome
 
 
 def _key(case: Fault) -> str:

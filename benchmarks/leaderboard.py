@@ -1,10 +1,10 @@
 """Judge the public KernelBench leaderboard's answers on the simulator and tell what happened to each.
 
-    python benchmarks/leaderboard.py --data PATH/TO/KernelBenchLeaderboard/docs/assets --out runs/leaderboard [--limit N]
+    python benchmarks/leaderboard.py --data KernelBenchLeaderboard/docs/assets --out runs/leaderboard [--limit N]
 
 The answers are not part of this repository. One JSON line an answer is appended to OUT/verdicts.jsonl as it is known, so an
-interrupted run goes on where it stopped; `--again STATUS` judges those of one status again. The table at the end counts
-status, unsupported features, wall and CPU seconds.
+interrupted run goes on where it stopped; `--again STATUS` judges those of one status again. The table at the end
+counts status, unsupported features, wall and CPU seconds.
 """
 
 from __future__ import annotations
@@ -78,8 +78,9 @@ def main() -> None:
                 file.write(json.dumps(result) + "\n")
             done.append(result)
             verdict = result["verdict"]
-            line = f"[{number}/{len(todo)}] {verdict['status']:<14} {result['wall_seconds']:6.1f} s  L{result['level']} {result['name']}"
-            print(f"{line} ({result['model']}): {verdict['reason'][:150]}", file=sys.stderr, flush=True)
+            head = f"[{number}/{len(todo)}] {verdict['status']:<14} {result['wall_seconds']:6.1f} s"
+            who = f"L{result['level']} {result['name']} ({result['model']})"
+            print(f"{head}  {who}: {verdict['reason'][:150]}", file=sys.stderr, flush=True)
     print_table(done)
 
 
@@ -95,9 +96,8 @@ def print_table(done: list[dict]) -> None:
     walls = [d["wall_seconds"] for d in done]
     cpu = sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     if walls:
-        print(
-            f"wall seconds: median {statistics.median(walls):.1f}, largest {max(walls):.1f}; CPU seconds of this run {cpu:.0f}"
-        )
+        spread = f"median {statistics.median(walls):.1f}, largest {max(walls):.1f}"
+        print(f"wall seconds: {spread}; CPU seconds of this run {cpu:.0f}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What one simulator verdict costs: CPU seconds, wall seconds and memory, with nothing built yet and with the build cached.
+"""What one simulator verdict costs, in CPU seconds, wall seconds and memory: cold, and with the build cached.
 
     python benchmarks/verdict_cost.py [--only TASK/CANDIDATE ...] [--out FILE.json]
 
@@ -103,10 +103,8 @@ def main() -> None:
             warm.pop("stdout")
             rows.append({"name": name, "status": status, "cold": cold, "cached": warm})
             line = f"{name:<40} {status:<14} cold {cold['cpu_seconds']:6.1f} CPU-s {cold['wall_seconds']:6.1f} s"
-            print(
-                f"{line}   cached {warm['cpu_seconds']:6.1f} CPU-s {warm['wall_seconds']:6.1f} s  {cold['peak_mib']:5d} MiB",
-                flush=True,
-            )
+            line += f"   cached {warm['cpu_seconds']:6.1f} CPU-s {warm['wall_seconds']:6.1f} s"
+            print(f"{line}  {cold['peak_mib']:5d} MiB", flush=True)
     report(rows)
     if args.out:
         args.out.write_text(

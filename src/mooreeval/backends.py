@@ -50,7 +50,8 @@ def _simulator() -> BackendInfo:
         return BackendInfo("simulator", False, "PyTorch is not installed", "pip install 'torch>=2.11,<2.15'")
     for tool, package in (("g++", "g++"), ("addr2line", "binutils")):
         if shutil.which(tool) is None:
-            how = f"install it, e.g. `apt-get install {package}` or `dnf install {'gcc-c++' if tool == 'g++' else package}`"
+            fedora = "gcc-c++" if tool == "g++" else package
+            how = f"install it, e.g. `apt-get install {package}` or `dnf install {fedora}`"
             return BackendInfo("simulator", False, f"{tool} is not on PATH", how)
     if platform.system() != "Linux":
         return BackendInfo(

@@ -105,7 +105,7 @@ class Mismatch(Record):
     total: int | None = None
     max_abs_error: float | None = None
     max_rel_error: float | None = None
-    patterns: tuple[str, ...] = ()  # e.g. "all_zero", "nan", "constant", "transposed", "tail", "every_nth_row", "factor"
+    patterns: tuple[str, ...] = ()  # e.g. "all_zero", "nan", "constant", "transposed", "tail", "factor"
     first: tuple[int, ...] | None = None  # index of the first wrong element
     examples: tuple[tuple[tuple[int, ...], float, float], ...] = ()  # (index, got, expected)
 

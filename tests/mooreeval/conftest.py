@@ -45,7 +45,8 @@ __global__ void scale(const float* x, const float* bias, float* y, float factor,
 torch::Tensor run(torch::Tensor x, torch::Tensor bias, double factor) {
     auto y = torch::empty_like(x);
     int n = x.numel();
-    scale<<<(n + 127) / 128, 128>>>(x.data_ptr<float>(), bias.data_ptr<float>(), y.data_ptr<float>(), factor, n, x.size(1));
+    scale<<<(n + 127) / 128, 128>>>(x.data_ptr<float>(), bias.data_ptr<float>(), y.data_ptr<float>(),
+                                    factor, n, x.size(1));
     return y;
 }
 """

@@ -59,7 +59,10 @@ def test_values_from_a_torch_operator_without_any_launch_are_illegal(verifier, s
 
 
 def test_a_branch_that_skips_the_kernel_in_one_trial_is_illegal(verifier, scale_task):
-    body = "        self.calls = getattr(self, 'calls', 0) + 1\n        if self.calls == 3: return x * self.factor + self.bias\n"
+    body = (
+        "        self.calls = getattr(self, 'calls', 0) + 1\n"
+        "        if self.calls == 3: return x * self.factor + self.bias\n"
+    )
     verdict = verifier.verify(scale_task, changed(("        return ext.run", body + "        return ext.run")))
     assert verdict.status is Status.ILLEGAL
 
@@ -114,6 +117,9 @@ def test_other_sources_than_were_recorded_are_refused(verifier, scale_task):
     assert verdict.rules[0].rule == "unrecorded_sources"
 
 
+RETURN = "return ext.run(x, self.bias, self.factor)"
+
+
 @pytest.mark.parametrize(
     ("replacement", "status"),
     [
@@ -122,9 +128,9 @@ def test_other_sources_than_were_recorded_are_refused(verifier, scale_task):
         (("int i = blockIdx.x", "int i = blockIdx.x;; int j = "), Status.COMPILE_ERROR),
         (("def forward(self, x):", "def forward(self):"), Status.RUNTIME_ERROR),
         (("def __init__(self, factor):", "def __init__(self):"), Status.RUNTIME_ERROR),
-        (("return ext.run(x, self.bias, self.factor)", "return None"), Status.ILLEGAL),
-        (("return ext.run(x, self.bias, self.factor)", "return ext.run(x, self.bias, self.factor)[:5]"), Status.INCORRECT),
-        (("return ext.run(x, self.bias, self.factor)", "return ext.run(x, self.bias, self.factor).cpu()"), Status.INCORRECT),
+        ((RETURN, "return None"), Status.ILLEGAL),
+        ((RETURN, RETURN + "[:5]"), Status.INCORRECT),
+        ((RETURN, RETURN + ".cpu()"), Status.INCORRECT),
         (("return y;", "x.fill_(0); return y;"), Status.INCORRECT),
         (("i < n", "i <= n"), Status.RUNTIME_ERROR),
     ],

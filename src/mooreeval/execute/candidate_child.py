@@ -202,7 +202,7 @@ def extension_to_json(extension: Extension) -> dict[str, Any]:
     }
 
 
-# ---------------------------------------------------------------------------------------------------------------- errors
+# --------------------------------------------------------------------------------------------------------------- errors
 def _error_of(action: Any) -> dict[str, Any] | None:
     """What the candidate raised, as data. SystemExit and the like are its errors too."""
     try:

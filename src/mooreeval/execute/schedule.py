@@ -1,7 +1,8 @@
 """In which order the simulator runs threads, trial by trial.
 
-A missing barrier shows in forward order or in reverse order, not always in both; watching every access finds what no order
-shows. So the first trial is watched, the next ones run in the other orders, and the last is watched in a random one.
+A missing barrier shows in forward order or in reverse order, not always in both; watching every access finds what no
+order shows. So the first trial is watched, the next ones run in the other orders, and the last is watched in a random
+one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Seeds that a candidate can't predict and a reader of the verdict can compute again.
 
-seed = HMAC-SHA256(run secret, purpose | task hash | candidate hash | trial), the first 63 bits. The weights' seed is derived
-under a purpose of its own, and the inputs' seeds never enter a process that runs a candidate.
+seed = HMAC-SHA256(run secret, purpose | task hash | candidate hash | trial), the first 63 bits. The weights' seed is
+derived under a purpose of its own, and the inputs' seeds never enter a process that runs a candidate.
 """
 
 from __future__ import annotations

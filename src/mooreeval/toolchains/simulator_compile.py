@@ -41,7 +41,7 @@ class Compiler:
         self._texts = {s.name: s.text for s in extension.sources}
         headers = headers_of(extension)
         failed = self._merged(extension, defines, headers)
-        more = _more_headers(failed, headers) if isinstance(failed, list) else headers
+        more = self._more_headers(failed, headers) if isinstance(failed, list) else headers
         if more > headers:
             headers, failed = more, self._merged(extension, defines, more)
         if isinstance(failed, list) and is_of_a_merge(failed):
@@ -56,6 +56,17 @@ class Compiler:
         if extension.functions is not None:
             self._texts[BINDINGS] = bindings(extension, headers).partition("\n")[2]
         return self._attempt(compose(extension, defines, merged=True, headers=headers))
+
+    def _more_headers(self, messages: list[Message], headers: Headers) -> Headers:
+        """The headers with which a failed compilation is worth another try."""
+        name = blame(messages).torch_name
+        if name and self._parts.frontend_knows(name):
+            return Headers.ALL_OF_TORCH
+        errors = [m for m in messages if m.severity == "error"]
+        binding = any("MOORE_SIM_REBIND" in m.text or "moore_sim::binding" in m.text for m in errors) or (
+            errors and errors[0].place and errors[0].place.file == BINDINGS and "not declared" not in errors[0].text
+        )
+        return Headers.PYTHON if binding and headers is Headers.LIGHT else headers
 
     def _attempt(self, units: list[Unit]) -> BuildFailure | list[Message] | None:
         """None: `library` is there. Messages: g++ refused the sources."""
@@ -115,17 +126,6 @@ class Compiler:
 
     def _too_slow(self) -> BuildFailure:
         return BuildFailure("timeout", f"the build took longer than {self._seconds:.0f} s")
-
-
-def _more_headers(messages: list[Message], headers: Headers) -> Headers:
-    """The headers with which a failed compilation is worth another try."""
-    if blame(messages).torch_name:
-        return Headers.ALL_OF_TORCH
-    errors = [m for m in messages if m.severity == "error"]
-    binding = any("MOORE_SIM_REBIND" in m.text or "moore_sim::binding" in m.text for m in errors) or (
-        errors and errors[0].place and errors[0].place.file == BINDINGS and "not declared" not in errors[0].text
-    )
-    return Headers.PYTHON if binding and headers is Headers.LIGHT else headers
 
 
 def _link_failure(ran: Ran) -> BuildFailure | list[Message]:

@@ -54,7 +54,7 @@ class Blame:
     kind: Literal["compile_error", "unsupported"]
     reason: str
     feature: str | None = None
-    torch_name: bool = False  # more of PyTorch's headers might know the name
+    torch_name: str = ""  # a name that more of PyTorch's headers might know
 
 
 def is_of_a_merge(messages: list[Message]) -> bool:
@@ -117,7 +117,7 @@ def _blame_unknown(message: Message, name: str, scope: str, where: str) -> Blame
     if is_torch_macro(bare) or is_torch_namespace(scope) or is_torch_namespace(name):
         known = is_torch_macro(bare) or "cuda" in scope_words
         kind: Literal["compile_error", "unsupported"] = "unsupported" if known else "compile_error"
-        return Blame(kind, reason, bare if known else None, torch_name=True)
+        return Blame(kind, reason, bare if known else None, torch_name=bare)
     return Blame("compile_error", reason)
 
 

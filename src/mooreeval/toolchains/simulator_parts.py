@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -90,13 +91,14 @@ class Parts:
     def prepare(self) -> Prepared:
         """All parts, made now where the cache lacks them."""
         spent: dict[str, float] = {}
-        runtime = self._part("runtime", RUNTIME_NAME, self._key("runtime", [], "runtime", "include"), spent)
-        device = None
-        if any((SIMULATOR / "device").glob("*.cpp")):
-            device = self._part("device", DEVICE_NAME, self._key("device", [], "device", "include"), spent, runtime)
-        binding = self._part("binding", BINDING_NAME, self._key("binding", [], "binding"), spent)
-        prelude = self._part("prelude", PRELUDE_NAME, self.prelude_key, spent)
-        return Prepared(runtime, device, binding, prelude, spent)
+        with ThreadPoolExecutor(1, thread_name_prefix="prelude") as beside:  # the longest of them, on a core of its own
+            prelude = beside.submit(self._part, "prelude", PRELUDE_NAME, self.prelude_key, spent)
+            runtime = self._part("runtime", RUNTIME_NAME, self._key("runtime", [], "runtime", "include"), spent)
+            device = None
+            if any((SIMULATOR / "device").glob("*.cpp")):
+                device = self._part("device", DEVICE_NAME, self._key("device", [], "device", "include"), spent, runtime)
+            binding = self._part("binding", BINDING_NAME, self._key("binding", [], "binding"), spent)
+        return Prepared(runtime, device, binding, prelude.result(), spent)
 
     def _part(self, kind: str, name: str, key: str, spent: dict[str, float], *needs: Path) -> Path:
         spent[kind] = 0.0
@@ -150,6 +152,12 @@ class Parts:
         shutil.copy(SIMULATOR / "binding" / PRELUDE_NAME, folder / PRELUDE_NAME)
         command = [self.compiler, *CANDIDATE_FLAGS, *self.include_flags, "-x", "c++-header", PRELUDE_NAME]
         return run_compiler([*command, "-o", f"{PRELUDE_NAME}.gch"], folder, _PREPARE_SECONDS)
+
+    def frontend_knows(self, name: str) -> bool:
+        """Does the part of PyTorch's C++ headers that the prelude leaves out hold this word?"""
+        word = re.compile(rf"\b{re.escape(name)}\b".encode())
+        folder = self.torch / "include/torch/csrc/api/include"
+        return any(word.search(path.read_bytes()) for path in folder.rglob("*.h"))
 
     def _key(self, kind: str, flags: list[str], *folders: str) -> str:
         files = {f"{folder}": folder_hash(SIMULATOR / folder) for folder in folders}

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import os
-import resource
 import signal
 import subprocess
 import tempfile
-import time
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
 from mooreeval.errors import NotJudged
 
-_MEMORY_BYTES = 8 << 30
-_FILE_BYTES = 2 << 30
+_MEMORY_KIB = 8 << 20
+_FILE_BLOCKS = 4 << 20  # of 512 bytes: 2 GiB
 _LOG_BYTES = 2 << 20
+# The shell sets the limits: Python code between fork and exec would not be safe beside threads.
+_LIMITED = f'ulimit -v {_MEMORY_KIB}; ulimit -f {_FILE_BLOCKS}; ulimit -c 0; exec "$@"'
 
 
 @dataclass(frozen=True)
@@ -33,47 +34,48 @@ def run_compiler(command: list[str], folder: Path, deadline_seconds: float) -> R
 
     Raises NotJudged where the program cannot be started.
     """
+    if not os.access(command[0], os.X_OK):
+        raise NotJudged(f"the compiler {command[0]} cannot be started")
     with tempfile.TemporaryFile() as log:
-        try:
-            child = subprocess.Popen(
-                command,
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env=_environment(folder),
-                start_new_session=True,
-                preexec_fn=_limit,
-            )
-        except OSError as error:
-            raise NotJudged(f"the compiler {command[0]} cannot be started: {error.strerror}") from error
-        started = time.monotonic()
-        returncode, cpu = _wait(child, started + deadline_seconds)
+        child = subprocess.Popen(
+            ["/bin/sh", "-c", _LIMITED, "sh", *command],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=_environment(folder),
+            start_new_session=True,
+        )
+        returncode, cpu_seconds = _wait(child, max(deadline_seconds, 0.01))
         log.seek(0)
-        return Ran(returncode, log.read(_LOG_BYTES).decode("utf-8", "replace"), cpu)
+        return Ran(returncode, log.read(_LOG_BYTES).decode("utf-8", "replace"), cpu_seconds)
 
 
-def _wait(child: subprocess.Popen, until: float) -> tuple[int | None, float]:
-    """Exit status (None at the deadline) and the CPU seconds of the child and its children."""
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        try:
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            child.wait(max(until - time.monotonic(), 0.01))
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-            return child.returncode, spent
-        finally:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
-    return None, 0.0
+def _wait(child: subprocess.Popen, seconds: float) -> tuple[int | None, float]:
+    """Exit status (None at the deadline) and CPU seconds of the child with its own children."""
+    expired = threading.Event()
+
+    def end() -> None:
+        expired.set()
+        _kill_group(child.pid)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # not reaped yet: its number cannot be another's
+    finally:
+        timer.cancel()
+        _kill_group(child.pid)
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+    return None if expired.is_set() else child.returncode, usage.ru_utime + usage.ru_stime
+
+
+def _kill_group(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
 
 
 def _environment(folder: Path) -> dict[str, str]:
     return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TMPDIR": str(folder), "HOME": str(folder)}
-
-
-def _limit() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (_FILE_BYTES, _FILE_BYTES))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
