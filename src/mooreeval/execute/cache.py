@@ -18,7 +18,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 from mooreeval.errors import NotJudged, UsageError
@@ -84,7 +84,7 @@ class FileCache:
             return self.get(key) or self.put(key, write)
 
     @contextlib.contextmanager
-    def lock(self, key: str) -> Iterator[None]:
+    def lock(self, key: str) -> Generator[None]:
         """Hold the key alone; released when the process ends, however it ends."""
         with self._told_clearly():
             handle = os.open(self.root / "locks" / key, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -135,7 +135,7 @@ class FileCache:
         shutil.rmtree(grave, ignore_errors=True)
 
     @contextlib.contextmanager
-    def _told_clearly(self) -> Iterator[None]:
+    def _told_clearly(self) -> Generator[None]:
         try:
             yield
         except OSError as error:

@@ -187,7 +187,7 @@ def findings_from_report(
 ) -> list[Finding]:
     """The run time's findings as the verdict tells them; equal ones are merged, and threads of one block that met at
     one line are not accused of having met at two."""
-    raw = list(report.get("findings") or ())
+    raw: list[Mapping[str, Any]] = list(report.get("findings") or ())
     places = _places(raw, {str(a.path) for a in artefacts}, source_map)
     merged: dict[tuple, Finding] = {}
     for one in raw:

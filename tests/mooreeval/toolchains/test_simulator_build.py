@@ -1,0 +1,235 @@
+"""Real builds: what PyTorch would build is built, runs, and tells lines; what it would refuse is told."""
+
+import json
+import subprocess
+import sys
+import tempfile
+import uuid
+from pathlib import Path
+
+import pytest
+
+from mooreeval.toolchains.base import Artefact, BuildFailure, Extension, Recording, Source
+from mooreeval.toolchains.simulator import SimulatorToolchain
+
+DECLARATION = "torch::Tensor f(torch::Tensor x);"
+HEAD = "#include <torch/extension.h>\n#include <cuda_runtime.h>\n"
+KERNEL = """
+template <typename T> __global__ void reversed(const T* x, T* y, int n) {
+  __shared__ T tile[64], one;
+  extern __shared__ float doubled[];
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (threadIdx.x == 0) one = 1;
+  tile[threadIdx.x] = i < n ? x[i] : T(0);
+  doubled[threadIdx.x] = 2;
+  __syncthreads();
+  if (i <= n) y[i] = tile[63 - threadIdx.x] * doubled[0] + one;  // one too many
+}
+torch::Tensor f(torch::Tensor x) {
+  auto y = torch::empty_like(x);
+  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "f", ([&] {
+    reversed<scalar_t><<<(x.numel() + 63) / 64, 64, 64 * sizeof(float)>>>(
+        x.data_ptr<scalar_t>(), y.data_ptr<scalar_t>(), x.numel());
+  }));
+  return y;
+}
+"""
+PLAIN = "torch::Tensor f(torch::Tensor x) { return x; }\n"
+
+RUN = """
+import ctypes, importlib.machinery, importlib.util, os, sys
+runtime, device, name, path, size, report = sys.argv[1:]
+import torch
+from pathlib import Path
+from mooreeval.simulator import torch_device
+library = ctypes.CDLL(runtime, mode=ctypes.RTLD_GLOBAL)
+library.moore_sim_report.restype = ctypes.c_char_p
+torch_device.install(Path(runtime), Path(device))
+loader = importlib.machinery.ExtensionFileLoader(name, path)
+module = importlib.util.module_from_spec(importlib.util.spec_from_file_location(name, path, loader=loader))
+loader.exec_module(module)
+library.moore_sim_install(os.open(report, os.O_RDWR | os.O_CREAT))
+library.moore_sim_configure(0, ctypes.c_uint64(0), 0, 1, ctypes.c_uint64(0))
+try:
+    module.f("no tensor")
+except TypeError as error:
+    print(str(error).splitlines()[0], file=sys.stderr)
+y = module.f(torch.arange(int(size), dtype=torch.float32, device="cuda"))
+print(y[:3].tolist(), file=sys.stderr)
+Path(report).write_bytes(library.moore_sim_report())
+"""
+
+
+@pytest.fixture(scope="module")
+def toolchain() -> SimulatorToolchain:
+    return SimulatorToolchain()
+
+
+def extension(cuda: str, cpp: str = DECLARATION, functions: tuple[str, ...] | None = ("f",), **more) -> Extension:
+    sources = ([Source("cpp_sources[0]", "cpp", cpp)] if cpp else []) + [Source("cuda_sources[0]", "cuda", cuda)]
+    return Extension("my_ext", tuple(sources), functions and tuple((f, f) for f in functions), **more)
+
+
+def run(toolchain: SimulatorToolchain, built: Artefact, size: int, report: Path) -> str:
+    options = toolchain.device_options()
+    arguments = [
+        options["runtime_lib"],
+        options["device_lib"],
+        built.module_name,
+        str(built.path),
+        str(size),
+        str(report),
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, *arguments], capture_output=True, text=True, check=False, timeout=300
+    )
+    return done.stderr
+
+
+def test_an_extension_runs_and_its_findings_have_lines(toolchain: SimulatorToolchain, tmp_path: Path) -> None:
+    source = HEAD + KERNEL
+    recorded = extension(source)
+    built = toolchain.build(recorded, 600)
+    assert isinstance(built, Artefact), built
+    again = toolchain.build(recorded, 600)
+    assert isinstance(again, Artefact)
+    assert (again.path, again.seconds) == (built.path, 0.0)
+    said = run(toolchain, built, 128, tmp_path / "good")
+    assert "[127.0, 125.0, 123.0]" in said
+    assert "f(): incompatible function arguments" in said
+    assert json.loads((tmp_path / "good").read_text())["launches"][0]["kernel"] == "reversed<scalar_t>"
+    run(toolchain, built, 100, tmp_path / "bad")
+    candidate = f'import torch\nsource = """{source}"""\n'
+    found = toolchain.findings(json.loads((tmp_path / "bad").read_text()), [built], candidate, Recording((recorded,)))
+    told = found[0].place
+    assert told is not None
+    assert (found[0].kind, told.file) == ("out_of_bounds", "candidate")
+    assert "one too many" in candidate.split("\n")[(told.line or 0) - 1]
+
+
+def test_a_function_that_is_never_defined_is_a_compile_error_by_name(toolchain: SimulatorToolchain) -> None:
+    text = (
+        HEAD
+        + "void launch_it(float*);\ntorch::Tensor f(torch::Tensor x) { launch_it(x.data_ptr<float>()); return x; }\n"
+    )
+    failed = toolchain.build(extension(text), 600)
+    assert isinstance(failed, BuildFailure)
+    assert failed.kind == "compile_error"
+    assert "launch_it" in failed.reason
+    assert toolchain.build(extension(text), 600) == failed  # from the cache, with all it says
+
+
+def test_what_is_illegal_needs_no_compiler(tmp_path: Path) -> None:
+    toolchain = SimulatorToolchain(tmp_path)
+    for cuda, more, rule in (
+        (PLAIN, {"cuda_cflags": ("-include /etc/passwd",)}, "compiler_flag"),
+        ('#include "/etc/passwd"\n', {}, "include_path"),
+        ("__attribute__((no_sanitize_thread)) void g();\n", {}, "simulator_tampering"),
+    ):
+        failed = toolchain.build(extension(cuda, **more), 600)
+        assert isinstance(failed, BuildFailure)
+        assert (failed.kind, failed.rule) == ("illegal", rule)
+    failed = toolchain.build(extension("void g() { cublasCreate(nullptr); }"), 600)
+    assert isinstance(failed, BuildFailure)
+    assert (failed.kind, failed.feature) == ("unsupported", "cuBLAS")
+    assert list((tmp_path / "entries").iterdir()) == []
+
+
+def test_the_deadline_ends_the_compiler_and_is_not_remembered(
+    toolchain: SimulatorToolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toolchain.prepare()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    recorded = extension(HEAD + PLAIN + f"// {uuid.uuid4()}: in no cache\n")
+    failed = toolchain.build(recorded, 0.2)
+    assert isinstance(failed, BuildFailure)
+    assert failed.kind == "timeout"
+    assert isinstance(toolchain.build(recorded, 600), Artefact)
+    assert list(tmp_path.iterdir()) == []
+
+
+BUILDS = {
+    "one module by the candidate itself": (
+        HEAD + PLAIN + 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f, py::arg("x"), "doc"); }\n',
+        "",
+        None,
+    ),
+    "operators in a library": (
+        HEAD
+        + PLAIN
+        + 'TORCH_LIBRARY(my_ext, m) { m.def("f(Tensor x) -> Tensor"); m.impl("f", c10::DispatchKey::CUDA, &f); }\n',
+        "",
+        None,
+    ),
+    "repeated default arguments": (
+        HEAD + "torch::Tensor f(torch::Tensor x, double s = 1.0) { return x; }\n",
+        "torch::Tensor f(torch::Tensor x, double s = 1.0);",
+        ("f",),
+    ),
+    "helpers of one name": (
+        HEAD + "static int helper() { return 2; }\n" + PLAIN,
+        DECLARATION + "\nstatic int helper() { return 1; }",
+        ("f",),
+    ),
+    "arguments of every kind": (
+        HEAD + "at::Tensor f(const at::Tensor& x, int64_t a, int b, bool c, double d, float e, const std::string& s,"
+        " c10::optional<at::Tensor> t, std::vector<int64_t> v, at::IntArrayRef r, at::Scalar q, std::vector<float> w)"
+        " { return x; }\n",
+        "at::Tensor f(const at::Tensor& x, int64_t a, int b, bool c, double d, float e, const std::string& s,"
+        " c10::optional<at::Tensor> t, std::vector<int64_t> v, at::IntArrayRef r, at::Scalar q, std::vector<float> w);",
+        ("f",),
+    ),
+    "a type that only pybind11 converts": (
+        HEAD + "#include <map>\nint f(std::map<std::string, double> m) { return 1; }\n",
+        "#include <map>\nint f(std::map<std::string, double> m);",
+        ("f",),
+    ),
+    "modules of PyTorch": (
+        HEAD + "torch::Tensor f(torch::Tensor x) { return torch::nn::functional::relu(x); }\n",
+        DECLARATION,
+        ("f",),
+    ),
+    "streams and guards": (
+        HEAD + "#include <ATen/cuda/CUDAContext.h>\n#include <c10/cuda/CUDAGuard.h>\n__global__ void k() {}\n"
+        "torch::Tensor f(torch::Tensor x) { const at::cuda::OptionalCUDAGuard guard(x.device());\n"
+        "  k<<<1, 1, 0, at::cuda::getCurrentCUDAStream()>>>(); C10_CUDA_KERNEL_LAUNCH_CHECK(); return x; }\n",
+        DECLARATION,
+        ("f",),
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", BUILDS.values(), ids=BUILDS.keys())
+def test_what_pytorch_builds_is_built(case: tuple, toolchain: SimulatorToolchain) -> None:
+    cuda, cpp, functions = case
+    built = toolchain.build(extension(cuda, cpp, functions), 600)
+    assert isinstance(built, Artefact), (built.reason, built.log_tail)
+
+
+FAILURES = {
+    "binding what C++ cannot see": (HEAD + PLAIN, "", ("f",), "'f' was not declared"),
+    "a launch in a C++ source": (
+        HEAD,
+        "void k(); torch::Tensor f(torch::Tensor x) { k<<<1, 2>>>(); return x; }",
+        ("f",),
+        "expected",
+    ),
+    "defined twice": (HEAD + PLAIN, PLAIN, ("f",), "multiple definition"),
+    "no such function of PyTorch": (
+        HEAD + "torch::Tensor f(torch::Tensor x) { return torch::no_such_function(x); }",
+        DECLARATION,
+        ("f",),
+        "no_such_function",
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", FAILURES.values(), ids=FAILURES.keys())
+def test_what_pytorch_refuses_is_a_compile_error(case: tuple, toolchain: SimulatorToolchain) -> None:
+    cuda, cpp, functions, words = case
+    failed = toolchain.build(extension(cuda, cpp, functions), 600)
+    assert isinstance(failed, BuildFailure)
+    assert failed.kind == "compile_error", failed.reason
+    assert words in failed.reason
