@@ -72,7 +72,7 @@ def sort_flags(cflags: Iterable[str], cuda_cflags: Iterable[str], ldflags: Itera
     for word in _words(ldflags):
         if _LIBRARY.fullmatch(word) and not re.fullmatch(r"-l(?:c10\w*|torch\w*|cuda|cudart)", word):
             if word.startswith("-l"):
-                flags.warnings.append(f"{word} is ignored: the simulator links no such library")
+                flags.warnings.append(_ignored_library(word))
         elif not _LIBRARY.fullmatch(word) and not _LIBRARY_FOLDER.fullmatch(word):
             flags.illegal.append(word)
     return flags
@@ -97,8 +97,14 @@ def _sort_flag(word: str, rest: Iterator[str], flags: Flags) -> None:
         value = next(rest, "")
         if not re.fullmatch(_WITH_VALUE[word], value):
             flags.illegal.append(f"{word} {value}".strip())
-    elif not _HARMLESS.fullmatch(word):
+    elif word.startswith("-l") and _LIBRARY.fullmatch(word):
+        flags.warnings.append(_ignored_library(word))
+    elif not (_HARMLESS.fullmatch(word) or _LIBRARY_FOLDER.fullmatch(word)):
         flags.illegal.append(word)
+
+
+def _ignored_library(word: str) -> str:
+    return f"{word} is ignored: the simulator links no such library"
 
 
 def _define(word: str, flags: Flags) -> None:

@@ -112,6 +112,9 @@ def test_libraries_are_ignored_with_a_word_and_paths_are_not_followed() -> None:
     assert found.illegal == []
     assert [w for w in found.warnings if "-lcublas" in w]
     assert [w for w in found.warnings if "/opt/cutlass" in w]
+    in_the_wrong_list = sort_flags([], ["-O3", "-lcublas"], [])
+    assert in_the_wrong_list.illegal == []
+    assert [w for w in in_the_wrong_list.warnings if "-lcublas" in w]
 
 
 @pytest.mark.parametrize(
