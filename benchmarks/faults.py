@@ -28,7 +28,7 @@ def _key(case: Fault) -> str:
     return f"{case.group}/{case.name}"
 
 
-def judge_all(chosen: list[Fault], seconds: int = 20) -> dict[str, dict[str, Outcome]]:
+def judge_all(chosen: list[Fault], workers: int, seconds: int = 20) -> dict[str, dict[str, Outcome]]:
     """Outcomes by case name: "faulty" and "fixed"."""
     keys = [(case, which) for case in chosen for which in ("faulty", "fixed")]
     pairs = [(load_task(case.task), load_candidate(getattr(case, which))) for case, which in keys]
@@ -42,7 +42,7 @@ def judge_all(chosen: list[Fault], seconds: int = 20) -> dict[str, dict[str, Out
             status = outcome.verdict.status.value if outcome.verdict else f"not judged: {outcome.error}"
             print(f"{_key(case)} {which}: {status}", file=sys.stderr, flush=True)
 
-        verifier.verify_many(pairs, on_outcome=note)
+        verifier.verify_many(pairs, workers, on_outcome=note)
     return outcomes
 
 
@@ -63,9 +63,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kind", nargs="*", default=[])
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--workers", type=int, default=2)
     args = parser.parse_args()
     chosen = [c for c in cases() if not args.kind or c.group in args.kind]
-    outcomes = judge_all(chosen)
+    outcomes = judge_all(chosen, args.workers)
     rows = []
     for case in chosen:
         faulty, fixed = outcomes[_key(case)]["faulty"].verdict, outcomes[_key(case)]["fixed"].verdict

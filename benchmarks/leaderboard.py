@@ -2,7 +2,7 @@
 
     python benchmarks/leaderboard.py --data KernelBenchLeaderboard/docs/assets --out runs/leaderboard [--limit N]
 
-The answers are not part of this repository. One JSON line an answer is appended to OUT/verdicts.jsonl as it is known, so an
+The answers are not part of this repository. One JSON line an answer is appended to OUT/verdicts.jsonl at once, so an
 interrupted run goes on where it stopped; `--again STATUS` judges those of one status again. The table at the end
 counts status, unsupported features, wall and CPU seconds.
 """

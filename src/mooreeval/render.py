@@ -217,12 +217,11 @@ def _details(verdict: Verdict) -> Iterator[RenderableType]:
 
 
 def found_line(verdict: Verdict) -> str:
-    """Where in the candidate's own file the first fault is, in words; empty where no line is known."""
-    places = [f.place for f in _errors_first(verdict.findings)] + [h.place for h in verdict.rules]
-    places = [d.place for d in verdict.diagnostics if d.severity == "error"] + places
-    known = (p for p in places if p is not None and p.line is not None and p.file == "candidate")
-    place = next(known, None)
-    return "" if place is None else f"line {place.line}"
+    """Where in the candidate's own file to look first, in words; empty where no line is known."""
+    place = verdict.place
+    if place is None or place.line is None or place.file != "candidate":
+        return ""
+    return f"line {place.line}"
 
 
 def _at(place: Place | None) -> str:

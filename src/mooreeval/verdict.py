@@ -153,6 +153,7 @@ class Verdict(Record):
     schema_version: int = SCHEMA_VERSION
     status: Status
     reason: str  # one line
+    place: Place | None = None  # where to look first: of the error, finding or exception that decided
     evidence: Literal["device", "emulation"] | None = None  # None where nothing ran
     q: float | None = Field(default=None, ge=0, le=1)  # fraction of trials passed
     trials: tuple[Trial, ...] = ()

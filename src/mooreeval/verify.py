@@ -144,6 +144,7 @@ class LocalVerifier:
         return Verdict(
             status=conclusion.status,
             reason=conclusion.reason,
+            place=conclusion.place,
             evidence="emulation" if evidence.device else None,
             q=conclusion.q,
             trials=tuple(evidence.trials),

@@ -90,7 +90,9 @@ def _lines(verdict: Verdict, expected: Expected) -> set[int]:
     """Lines of the candidate's own file that the verdict names, those of expected findings where these are known."""
     findings = [f for f in verdict.findings if not expected.kinds or f.kind in expected.kinds]
     places = [p for f in findings for p in (f.place, f.other)]
-    places += [d.place for d in verdict.diagnostics if d.severity == "error"] + [h.place for h in verdict.rules]
+    places += [d.place for d in verdict.diagnostics if d.severity == "error"]
+    if not expected.kinds:
+        places.append(verdict.place)
     return {p.line for p in places if p is not None and p.line is not None and p.file == "candidate"}
 
 

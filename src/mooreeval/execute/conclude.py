@@ -36,6 +36,7 @@ class Conclusion:
     diagnostics: tuple[Diagnostic, ...] = ()
     unsupported_feature: str | None = None
     exception: str | None = None
+    place: Place | None = None
 
 
 def unsupported(feature: str, reason: str) -> Conclusion:
@@ -46,7 +47,11 @@ def illegal(
     rule: str, message: str, *, place: Place | None = None, evidence: str | None = None, q: float | None = None
 ) -> Conclusion:
     return Conclusion(
-        Status.ILLEGAL, message, q, rules=(RuleHit(rule=rule, message=message, place=place, evidence=evidence),)
+        Status.ILLEGAL,
+        message,
+        q,
+        rules=(RuleHit(rule=rule, message=message, place=place, evidence=evidence),),
+        place=place,
     )
 
 
@@ -65,6 +70,7 @@ def load_error(error: ErrorClaim | None, code: str, *, final: bool) -> Conclusio
             Status.COMPILE_ERROR,
             message,
             diagnostics=(Diagnostic(severity="error", message=error.message, place=place),),
+            place=place,
         )
     if error.kind == "no_model":
         return Conclusion(Status.NO_CANDIDATE, error.message)
@@ -87,7 +93,12 @@ def _exception(error: ErrorClaim, place: Place) -> Conclusion:
     message = " ".join(error.message.split())[:400]
     where = f" ({place})" if place.line else ""
     text = f"{error.traceback}{error.type}: {error.message}"
-    return Conclusion(Status.RUNTIME_ERROR, f"{error.type}: {message}{where}", exception=text[-8000:])
+    return Conclusion(
+        Status.RUNTIME_ERROR,
+        f"{error.type}: {message}{where}",
+        exception=text[-8000:],
+        place=place if place.line else None,
+    )
 
 
 def _place(code: str, line: int | None) -> Place:
@@ -109,16 +120,18 @@ def build_failures(failures: Sequence[BuildFailure]) -> Conclusion | None:
         return unsupported(worst.feature or worst.reason, worst.reason)
     first_error = next((d for d in worst.diagnostics if d.severity == "error"), None)
     reason = f"{first_error.place}: {first_error.message}" if first_error else worst.reason
-    return Conclusion(Status.COMPILE_ERROR, reason, diagnostics=worst.diagnostics)
+    place = first_error.place if first_error else None
+    return Conclusion(Status.COMPILE_ERROR, reason, diagnostics=worst.diagnostics, place=place)
 
 
 # ------------------------------------------------------------------------------------------------------------------ run
 def child_ended(end: ChildEnded, when: str, log: str) -> Conclusion:
     """A candidate's process that ended before it answered."""
     if end.timed_out:
-        where = _PYTHON_LINE.search(log)
-        at = f", at candidate:{where[1]}" if where else ""
-        return Conclusion(Status.RUNTIME_ERROR, f"the candidate did not finish in time {when}{at}")
+        found = _PYTHON_LINE.search(log)
+        place = Place(file="candidate", line=int(found[1])) if found else None
+        at = f", at {place}" if place else ""
+        return Conclusion(Status.RUNTIME_ERROR, f"the candidate did not finish in time {when}{at}", place=place)
     if end.broke_protocol:
         return Conclusion(Status.RUNTIME_ERROR, f"the candidate's process wrote to the judge's channel {when}")
     return Conclusion(Status.RUNTIME_ERROR, f"the candidate's process {_how(end.exit_code)} {when}{_said(log)}")
@@ -129,7 +142,7 @@ def run_ended(end: ChildEnded, report: Report | None, findings: Sequence[Finding
     if report and report.unsupported and not end.timed_out:
         return unsupported(report.unsupported, f"the simulator does not model {report.unsupported}")
     if worst := first_error(findings):
-        return Conclusion(Status.RUNTIME_ERROR, describe_finding(worst))
+        return _found(worst)
     return child_ended(end, "while it ran", log)
 
 
@@ -141,11 +154,14 @@ def trial_stopped(
         return unsupported(report.unsupported, f"the simulator does not model {report.unsupported}")
     worst = first_error(findings)
     if error is None:
-        return Conclusion(Status.RUNTIME_ERROR, describe_finding(worst)) if worst else None
+        return _found(worst) if worst else None
     raised = _exception(error, _place(code, error.line))
     if worst and raised.status is Status.RUNTIME_ERROR:
         return Conclusion(
-            Status.RUNTIME_ERROR, f"{describe_finding(worst)}; then {raised.reason}", exception=raised.exception
+            Status.RUNTIME_ERROR,
+            f"{describe_finding(worst)}; then {raised.reason}",
+            exception=raised.exception,
+            place=worst.place or raised.place,
         )
     return raised
 
@@ -176,6 +192,10 @@ def shape_specialised(conclusion: Conclusion, forced: Sequence[str]) -> Conclusi
         "shape-specialised",
         f"the candidate is written for sizes that a CPU can't run ({sizes}); at smaller ones: {conclusion.reason}",
     )
+
+
+def _found(finding: Finding) -> Conclusion:
+    return Conclusion(Status.RUNTIME_ERROR, describe_finding(finding), place=finding.place)
 
 
 def first_error(findings: Sequence[Finding]) -> Finding | None:
