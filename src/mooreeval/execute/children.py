@@ -141,8 +141,11 @@ def _clean_environment() -> dict[str, str]:
     """What a child needs and nothing of the judge's secrets (tokens, proxies, credentials)."""
     keep = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "OMP_NUM_THREADS")
     env = {name: os.environ[name] for name in keep if name in os.environ}
+    if "PYTHONPATH" in env:  # children run elsewhere
+        env["PYTHONPATH"] = os.pathsep.join(os.path.abspath(p) for p in env["PYTHONPATH"].split(os.pathsep) if p)
     return {
         **env,
+        "CUDA_VISIBLE_DEVICES": "",  # no real device may be touched before the fork, nor by the simulator after it
         "PYTHONUNBUFFERED": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
         "OPENBLAS_NUM_THREADS": "1",

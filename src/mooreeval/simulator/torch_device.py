@@ -304,6 +304,8 @@ def _mark_initialized(torch: Any) -> None:
     properties = DeviceProperties()
     cuda = torch.cuda
     cuda._initialized = True
+    # A parent that only counted its devices marks its forks as spoilt for the real CUDA; this one is not it.
+    cuda._is_in_bad_fork = torch._C._cuda_isInBadFork = lambda: False
     cuda._cached_device_count = 1
     cuda._get_device_properties = lambda index: properties
     cuda.get_device_properties = lambda device=None: properties
