@@ -26,6 +26,7 @@ NOUNS = (
     "mooreeval.feedback",
     "mooreeval.render",
     "mooreeval.backends",
+    "mooreeval.cache",
     "mooreeval.gallery",
     "mooreeval.toolchains.base",
     "musacoder.cli",

@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mooreeval.backends import BackendInfo, available_backends
+from mooreeval.cache import default_cache_dir
 from mooreeval.render import strict_json
 
 GIB = 1 << 30
@@ -132,7 +133,7 @@ def _succeeds(command: list[str]) -> bool:
 def _cache() -> Check:
     how = "set MOOREEVAL_CACHE to a writable folder with 2 GiB free"
     try:
-        folder = cache_folder()
+        folder = default_cache_dir()
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             free = shutil.disk_usage(folder).free
@@ -150,15 +151,6 @@ def _size(file: Path) -> int:
         return file.stat().st_size if file.is_file() and not file.is_symlink() else 0
     except OSError:
         return 0
-
-
-def cache_folder() -> Path:
-    """Where builds are kept: $MOOREEVAL_CACHE, else the XDG cache folder."""
-    own = os.environ.get("MOOREEVAL_CACHE")
-    if own:
-        return Path(own)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "mooreeval"
 
 
 def _memory() -> Check:

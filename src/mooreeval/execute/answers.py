@@ -94,8 +94,16 @@ class ExtensionClaim(_Claim):
 
     def extension(self) -> Extension:
         """The noun that the toolchain builds."""
-        fields = {name: getattr(self, name) for name in type(self).model_fields}
-        return Extension(**{**fields, "sources": tuple(Source(*source) for source in self.sources)})
+        return Extension(
+            name=self.name,
+            sources=tuple(Source(*source) for source in self.sources),
+            functions=self.functions,
+            cflags=self.cflags,
+            cuda_cflags=self.cuda_cflags,
+            ldflags=self.ldflags,
+            with_cuda=self.with_cuda,
+            implicit_headers=self.implicit_headers,
+        )
 
 
 class LoadAnswer(_Claim):

@@ -21,7 +21,7 @@ import signal
 import sys
 import traceback
 import types
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -140,11 +140,11 @@ class CandidateChild:
 
 
 @contextlib.contextmanager
-def alarm(seconds: float) -> Iterator[None]:
+def alarm(seconds: float) -> Generator[None]:
     """Shortly before the judge's deadline, say where this process is: a kernel by the run time, Python in the log."""
     early = max(0.5 * seconds, seconds - 1.0)
     faulthandler.dump_traceback_later(early, exit=False)
-    signal.setitimer(signal.ITIMER_REAL, early)
+    signal.setitimer(signal.ITIMER_REAL, early / 2, early / 2)  # the run time compares the two moments
     try:
         yield
     finally:

@@ -142,7 +142,7 @@ def _clean_environment() -> dict[str, str]:
     keep = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "OMP_NUM_THREADS")
     env = {name: os.environ[name] for name in keep if name in os.environ}
     if "PYTHONPATH" in env:  # children run elsewhere
-        env["PYTHONPATH"] = os.pathsep.join(os.path.abspath(p) for p in env["PYTHONPATH"].split(os.pathsep) if p)
+        env["PYTHONPATH"] = os.pathsep.join(str(Path(p).absolute()) for p in env["PYTHONPATH"].split(os.pathsep) if p)
     return {
         **env,
         "CUDA_VISIBLE_DEVICES": "",  # no real device may be touched before the fork, nor by the simulator after it

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -38,9 +38,9 @@ from mooreeval.execute.schedule import Schedule, schedules
 from mooreeval.execute.seeds import derive_seed
 from mooreeval.execute.tensors import from_wire
 from mooreeval.execute.wire import Message, TensorData, read_values
-from mooreeval.simulator.locate import SourceMap
 from mooreeval.task import Task
 from mooreeval.toolchains.base import Artefact, BuildFailure, Extension, Recording
+from mooreeval.toolchains.locate import SourceMap
 from mooreeval.verdict import Finding, Launch, Mismatch, Reduction, Trial
 
 MAX_REPORT_BYTES = 8 << 20
@@ -127,7 +127,7 @@ class Judgement:
         return self._launcher.spawn(role, limits)
 
     @contextmanager
-    def _stage(self, name: str) -> Iterator[None]:
+    def _stage(self, name: str) -> Generator[None]:
         self._progress(name)
         start = time.monotonic()
         try:
@@ -383,7 +383,8 @@ def _how_the_task_ended(task: Task, end: ChildEnded, seconds: float, log: str) -
             f"{task.task_id}: the task did not finish within {seconds:g} s; "
             "make it smaller or raise deadlines.reference_seconds"
         )
-    how = f"was killed by signal {-end.exit_code}" if (end.exit_code or 0) < 0 else f"exited with code {end.exit_code}"
+    code = end.exit_code
+    how = f"was killed by signal {-code}" if code is not None and code < 0 else f"exited with code {code}"
     return f"{task.task_id}: the task's process {how}: {_last_line(log)}"
 
 

@@ -143,17 +143,17 @@ class Interceptor:
         import torch.utils.cpp_extension as cpp_extension
 
         for name, read in (("load_inline", extension_from_load_inline), ("load", extension_from_load)):
-            setattr(cpp_extension, name, self._replacement(getattr(cpp_extension, name), read))
+            setattr(cpp_extension, name, self._replacement(name, getattr(cpp_extension, name), read))
         for name in ("CUDA_HOME", "CUDNN_HOME"):
             if getattr(cpp_extension, name, None) is None:
                 setattr(cpp_extension, name, "/usr/local/cuda")
-        cpp_extension.verify_ninja_availability = lambda: None
-        cpp_extension.is_ninja_available = lambda: True
+        for name, answer in (("verify_ninja_availability", None), ("is_ninja_available", True)):
+            setattr(cpp_extension, name, lambda answer=answer: answer)
         for name in ("CUDAExtension", "CppExtension", "BuildExtension"):
             setattr(cpp_extension, name, _refuse_setup(name, self.refusals))
 
     def _replacement(
-        self, original: Callable[..., Any], read: Callable[[dict[str, Any]], Extension]
+        self, name: str, original: Callable[..., Any], read: Callable[[dict[str, Any]], Extension]
     ) -> Callable[..., Any]:
         signature = inspect.signature(original)
 
@@ -170,7 +170,7 @@ class Interceptor:
                 self.extensions.append(extension)
             return self._answer(extension)
 
-        intercepted.__name__ = original.__name__
+        intercepted.__name__ = name
         return intercepted
 
 

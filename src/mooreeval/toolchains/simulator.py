@@ -17,11 +17,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from mooreeval.execute.cache import FileCache
+from mooreeval.cache import FileCache
 from mooreeval.hashing import content_hash
-from mooreeval.simulator.locate import SourceMap, findings_from_report
 from mooreeval.simulator.rewrite import Tokens, join_lines, tampering, unsupported_features
 from mooreeval.toolchains.base import Artefact, BuildFailure, Extension, Recording
+from mooreeval.toolchains.locate import SourceMap, findings_from_report
 from mooreeval.toolchains.simulator_compile import Compiler
 from mooreeval.toolchains.simulator_flags import Flags, foreign_includes, sort_flags
 from mooreeval.toolchains.simulator_parts import Parts, Prepared
@@ -35,7 +35,7 @@ _LIBRARY, _FAILURE = "module.so", "failure.json"
 class SimulatorToolchain:
     """Builds for the simulator; needs g++, Python's and PyTorch's headers, and no device.
 
-    `cache_dir`: where built parts are kept (default: see `execute.cache`). `torch_dir`: PyTorch's folder (default:
+    `cache_dir`: where built parts are kept (default: see `mooreeval.cache`). `torch_dir`: PyTorch's folder (default:
     the one this Python would import). Raises NotJudged where a tool is missing, UsageError for a bad cache folder.
     """
 

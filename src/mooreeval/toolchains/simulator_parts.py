@@ -14,8 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mooreeval.cache import FileCache
 from mooreeval.errors import NotJudged
-from mooreeval.execute.cache import FileCache
 from mooreeval.hashing import content_hash
 from mooreeval.toolchains.simulator_process import Ran, run_compiler
 

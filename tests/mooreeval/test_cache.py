@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from mooreeval.cache import FileCache, cache_error, default_cache_dir
 from mooreeval.errors import NotJudged, UsageError
-from mooreeval.execute.cache import FileCache, cache_error, default_cache_dir
 
 OLD = time.time() - 7200
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mooreeval.simulator.locate import SourceMap, findings_from_report, resolve
 from mooreeval.toolchains.base import Artefact, Extension, Recording, Source
+from mooreeval.toolchains.locate import SourceMap, findings_from_report, resolve
 
 KERNEL = """#include <cuda_runtime.h>
 __global__ void k(float* x, int n) {
