@@ -11,8 +11,7 @@ from mooreeval.execute.children import ChildEnded
 from mooreeval.toolchains.base import BuildFailure
 from mooreeval.verdict import Diagnostic, Finding, Place, RuleHit, Status, Trial
 
-# Exit codes of the simulator's run time (simulator/include/moore_sim/runtime.h).
-EXIT_BAD_ACCESS, EXIT_TRAP, EXIT_UNSUPPORTED = 77, 78, 79
+TOO_SLOW = "simulation time"  # the feature that a run time out of time, but with progress, names
 SIGNALS = {
     4: "illegal instruction",
     6: "abort",
@@ -140,7 +139,7 @@ def child_ended(end: ChildEnded, when: str, log: str) -> Conclusion:
 def run_ended(end: ChildEnded, report: Report | None, findings: Sequence[Finding], log: str) -> Conclusion:
     """The run child is gone; what its run time could still write down is in `report` and `findings`."""
     if report and report.unsupported and not end.timed_out:
-        return unsupported(report.unsupported, f"the simulator does not model {report.unsupported}")
+        return _not_modelled(report.unsupported)
     if worst := first_error(findings):
         return _found(worst)
     return child_ended(end, "while it ran", log)
@@ -151,7 +150,7 @@ def trial_stopped(
 ) -> Conclusion | None:
     """What ends the trials early: a feature that is not modelled, an exception, or a finding that is an error."""
     if report.unsupported:
-        return unsupported(report.unsupported, f"the simulator does not model {report.unsupported}")
+        return _not_modelled(report.unsupported)
     worst = first_error(findings)
     if error is None:
         return _found(worst) if worst else None
@@ -164,6 +163,12 @@ def trial_stopped(
             place=worst.place or raised.place,
         )
     return raised
+
+
+def _not_modelled(feature: str) -> Conclusion:
+    if feature == TOO_SLOW:
+        return unsupported(feature, "the kernel goes on, but needs more time on a CPU than its deadline allows")
+    return unsupported(feature, f"the simulator does not model {feature}")
 
 
 def no_launch(passed: bool) -> Conclusion:

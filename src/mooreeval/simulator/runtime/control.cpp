@@ -64,6 +64,7 @@ using namespace moore_sim;
 void moore_sim_configure(int order, uint64_t seed, int threads, int check, uint64_t check_budget) {
   settings.order = order, settings.seed = seed, settings.threads = threads;
   settings.check = check != 0, settings.check_budget = check_budget;
+  expect_alarms();
 }
 
 void moore_sim_install(int report_fd) {

@@ -94,11 +94,15 @@ void tell_bad_access(const Fault& f, bool protection_fault) {
                 "%s %s address 0x%zx, which belongs to no allocation", f.who, f.verb, static_cast<size_t>(f.address));
 }
 
+Address innermost_foreign_frame(Address interrupted);
+
 void on_bad_access(int, siginfo_t* info, void* context) {
   // The processor reports a protection fault, unlike a page fault, without an address.
   const bool protection_fault = info->si_signo == SIGSEGV && info->si_code == SI_KERNEL;
   if (!protection_fault && open_on_fault(address_of(info->si_addr))) return;
-  tell_bad_access(fault_of(info, context), protection_fault);
+  Fault fault = fault_of(info, context);
+  if (!in_kernel()) fault.pc = innermost_foreign_frame(fault.pc);  // memcpy and its kin fault on somebody's behalf
+  tell_bad_access(fault, protection_fault);
   report_and_leave(EXIT_BAD_ACCESS);
 }
 
@@ -119,6 +123,8 @@ void on_arithmetic_fault(int signal, siginfo_t* info, void* context) {
               by_zero ? "an integer is divided by zero" : "the least integer is divided by -1");
 }
 
+bool is_ours_or_libc(const char* file) { return strstr(file, "libmoore_sim") || strstr(file, "/libc.so"); }
+
 // The innermost frame that is the candidate's: a kernel in check mode is mostly found inside a hook of ours.
 Address innermost_foreign_frame(Address interrupted) {
   void* frames[48];
@@ -128,15 +134,35 @@ Address innermost_foreign_frame(Address interrupted) {
     const Address frame = address_of(frames[i]);
     below_signal |= frame == interrupted - 1;
     Dl_info where{};
-    if (below_signal && dladdr(frames[i], &where) && where.dli_fname && !strstr(where.dli_fname, "libmoore_sim")) return frame + 1;
+    if (below_signal && dladdr(frames[i], &where) && where.dli_fname && !is_ours_or_libc(where.dli_fname)) return frame + 1;
   }
   return interrupted;
 }
 
-// The run child's alarm: time is nearly over. Says which kernel is running, if one is; the judge's deadline does the rest.
+// How far a kernel has come: no two moments are alike between which a thread or a block ended.
+struct Progress {
+  uint64_t launch, block;
+  int alive, started;
+  bool operator==(const Progress&) const = default;
+};
+
+// The run child's alarm rings twice: at half time, and when the time is nearly over. A kernel in which nothing has ended
+// in between hangs; one that went on is only slow, and a CPU's time says nothing against it. Outside kernels the judge's
+// deadline decides.
+bool half_time_is_over = false;
+Progress before{};
+
 void on_time_over(int, siginfo_t* info, void* context) {
-  if (!device_worker || !in_kernel()) return;
-  add_finding({.kind = "hang", .pc = innermost_foreign_frame(fault_of(info, context).pc)}, "still running when the time was over");
+  const Worker* w = device_worker;
+  const Progress now = w ? Progress{w->launch_number, w->block, w->alive, w->started} : Progress{};
+  if (!half_time_is_over) {
+    half_time_is_over = true, before = now;
+    return;
+  }
+  if (!w) return;
+  if (now != before) unsupported("simulation time");
+  add_finding({.kind = "hang", .pc = innermost_foreign_frame(fault_of(info, context).pc)},
+              "still running when the time was over, and no thread has ended in the last half of it");
   report_and_leave(EXIT_TIME_OVER);
 }
 
@@ -149,6 +175,8 @@ void handle(int signal, void (*handler)(int, siginfo_t*, void*)) {
 }
 
 }  // namespace
+
+void expect_alarms() { half_time_is_over = false; }
 
 void give_signal_stack() {
   static __thread bool given __attribute__((tls_model("initial-exec"))) = false;
