@@ -22,7 +22,7 @@ from mooreeval.hashing import content_hash
 from mooreeval.simulator.rewrite import Tokens, join_lines, tampering, unsupported_features
 from mooreeval.toolchains.base import Artefact, BuildFailure, Extension, Recording
 from mooreeval.toolchains.locate import SourceMap, findings_from_report
-from mooreeval.toolchains.simulator_compile import Compiler
+from mooreeval.toolchains.simulator_compile import Compiler, lifts_half_flags
 from mooreeval.toolchains.simulator_flags import Flags, foreign_includes, sort_flags
 from mooreeval.toolchains.simulator_parts import Parts, Prepared
 from mooreeval.toolchains.simulator_units import module_name
@@ -76,7 +76,14 @@ class SimulatorToolchain:
         return findings_from_report(report, artefacts, SourceMap(candidate_text, recording))
 
     def _key(self, extension: Extension, flags: Flags) -> str:
-        return content_hash([extension.content_hash(), flags.defines, self._parts.prelude_key, _own_code()])[:40]
+        return content_hash(
+            [
+                extension.content_hash(),
+                flags.defines,
+                self._parts.prelude_key(lifts_half_flags(flags.defines)),
+                _own_code(),
+            ]
+        )[:40]
 
     def _cached(self, key: str, extension: Extension) -> Artefact | BuildFailure | None:
         folder = self.cache.get(key)

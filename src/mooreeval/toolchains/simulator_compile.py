@@ -11,7 +11,7 @@ from mooreeval.toolchains.base import BuildFailure, Extension
 from mooreeval.toolchains.simulator_errors import blame, failure, is_of_a_merge
 from mooreeval.toolchains.simulator_messages import Message, diagnostics, parse
 from mooreeval.toolchains.simulator_names import is_cuda_name
-from mooreeval.toolchains.simulator_parts import CANDIDATE_FLAGS, Parts, Prepared
+from mooreeval.toolchains.simulator_parts import NO_HALF_FLAGS, Parts, Prepared, candidate_flags
 from mooreeval.toolchains.simulator_process import Ran, run_compiler
 from mooreeval.toolchains.simulator_units import BINDINGS, Headers, Unit, bindings, compose, headers_of
 
@@ -20,6 +20,12 @@ _PYTHON_SYMBOL = re.compile(r"_?Py[A-Z_]\w*")
 _TWICE = re.compile(r"multiple definition of [`'](?P<name>[^'\n]+)'")
 # libmoore_sim.so watches these three while a kernel runs.
 _WRAPPED = "-Wl,--wrap=memcpy,--wrap=memset,--wrap=memmove"
+
+
+def lifts_half_flags(defines: list[str]) -> bool:
+    """Whether the candidate takes back one of PyTorch's flags against half operators: then it gets them all."""
+    against = {flag.removeprefix("-D") for flag in NO_HALF_FLAGS}
+    return any(line.startswith("#undef ") and line.split()[1] in against for line in defines)
 
 
 class Compiler:
@@ -39,6 +45,7 @@ class Compiler:
         the rest of PyTorch's headers, they are compiled as PyTorch would.
         """
         self._texts = {s.name: s.text for s in extension.sources}
+        self._half_operators = lifts_half_flags(defines)
         headers = headers_of(extension)
         failed = self._merged(extension, defines, headers)
         more = self._more_headers(failed, headers) if isinstance(failed, list) else headers
@@ -83,8 +90,9 @@ class Compiler:
         return self._link(objects)
 
     def _compile_flags(self) -> list[str]:
+        prelude = self._parts.prelude(True) if self._half_operators else self._prepared.prelude
         return [
-            *CANDIDATE_FLAGS, f"-fdebug-prefix-map={self._scratch}=.", "-include", str(self._prepared.prelude),
+            *candidate_flags(self._half_operators), f"-fdebug-prefix-map={self._scratch}=.", "-include", str(prelude),
             *self._parts.include_flags,
         ]  # fmt: skip
 

@@ -37,6 +37,11 @@ _UNKNOWN = (
 _CALL = re.compile(r"(?:no matching function for call to|call of overloaded|no match for call to) '(?P<call>.+)'.*")
 _MISSING_FILE = re.compile(r"(?P<path>\S+): No such file or directory")
 _NULL = re.compile(r"invalid conversion from '(?:int|long int)' to '[^']*\*'.*")
+_HALF_OPERATOR = re.compile(r"no match for 'operator[^']*'.*'(?:__half2?|__nv_bfloat16|half2?)\b")
+_HALF_ADVICE = (
+    "; PyTorch compiles extensions without operators on __half: use intrinsics such as __hadd,"
+    " or -U__CUDA_NO_HALF_OPERATORS__ in extra_cuda_cflags"
+)
 # Said before the error that is meant: a parameter's type is unknown.
 _ECHO = re.compile(r"variable or field '.*' declared void.*")
 # One merged unit may fail so where separate files would not.
@@ -137,6 +142,8 @@ def _blame_other(message: Message, where: str) -> Blame:
         return Blame("unsupported", reason or "g++ failed", "C++ that g++ refuses")
     if not message.is_own and ("moore_sim/" in message.file or "/simulator/include/" in message.file):
         return Blame("unsupported", reason, "C++ that g++ refuses")
+    if _HALF_OPERATOR.search(message.text):
+        return Blame("compile_error", reason + _HALF_ADVICE)
     if _NULL.fullmatch(message.text) and re.search(r"[(,]\s*0\s*[,)]", message.place.text or "0,"):
         return Blame("unsupported", reason, "0 as a pointer in a launch")
     if (name := mentions_cuda(message.text)) or (name := _odd_qualifier(message)):

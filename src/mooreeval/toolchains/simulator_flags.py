@@ -43,7 +43,7 @@ _DEFINITION = re.compile(r"([A-Za-z_]\w*)(\([\w, .]*\))?(?:=(.*))?", re.DOTALL)
 _RESERVED = re.compile(
     r"(?i:moore_sim)\w*|__tsan\w*|__SANITIZE\w*|__GNU\w*|__CUDA_ARCH__|__CUDACC\w*|__NVCC__|TORCH_EXTENSION_NAME"
 )
-_MEANINGLESS = re.compile(r"__CUDA_NO_\w+|TORCH_USE_CUDA_DSA|_GLIBCXX_USE_CXX11_ABI|_GNU_SOURCE|__STDC_\w+")
+_MEANINGLESS = re.compile(r"TORCH_USE_CUDA_DSA|_GLIBCXX_USE_CXX11_ABI|_GNU_SOURCE|__STDC_\w+")
 _LIBRARY = re.compile(
     r"-l(?:cu\w+|nv\w+|c10\w*|torch\w*|m|pthread|dl|rt|stdc\+\+|gomp)|-pthread|-fopenmp|-O\d|-s|-shared|-fPIC|-w"
     r"|-Wl,-O\d|-Wl,--as-needed|-Wl,--no-as-needed"

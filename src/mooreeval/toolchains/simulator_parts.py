@@ -13,6 +13,7 @@ import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from mooreeval.cache import FileCache
 from mooreeval.errors import NotJudged
@@ -37,6 +38,17 @@ CANDIDATE_FLAGS = (
     "-fno-diagnostics-show-caret", "-fdiagnostics-color=never", "-fmessage-length=0", "-fmax-errors=40",
     "-D_GLIBCXX_USE_CXX11_ABI=1", "-DTORCH_API_INCLUDE_EXTENSION_H",
 )  # fmt: skip
+
+# What PyTorch passes to nvcc: without them a candidate would compile here that `load_inline` refuses.
+NO_HALF_FLAGS = tuple(
+    f"-D__CUDA_NO_{what}__"
+    for what in ("HALF_OPERATORS", "HALF_CONVERSIONS", "BFLOAT16_CONVERSIONS", "HALF2_OPERATORS")
+)
+
+
+def candidate_flags(half_operators: bool) -> list[str]:
+    """Flags of every unit; `half_operators` where the candidate undefines what PyTorch defines against them."""
+    return [*CANDIDATE_FLAGS, *(() if half_operators else NO_HALF_FLAGS)]
 
 
 @dataclass(frozen=True)
@@ -85,15 +97,20 @@ class Parts:
     def library_flags(self) -> list[str]:
         return [f"-L{self.torch / 'lib'}", "-lc10", "-ltorch_cpu", "-ltorch", "-ltorch_python"]
 
-    @functools.cached_property
-    def prelude_key(self) -> str:
-        return self._key("prelude", list(CANDIDATE_FLAGS), *_OWN_HEADERS)
+    def prelude_key(self, half_operators: bool) -> str:
+        """Key of the precompiled header, which fits one set of flags alone."""
+        return self._key("prelude", candidate_flags(half_operators), *_OWN_HEADERS)
+
+    def prelude(self, half_operators: bool, spent: dict[str, float] | None = None) -> Path:
+        """The precompiled header for these flags; the one with operators is made when somebody asks for it."""
+        key = self.prelude_key(half_operators)
+        return self._part("prelude", PRELUDE_NAME, key, {} if spent is None else spent, half_operators)
 
     def prepare(self) -> Prepared:
         """All parts, made now where the cache lacks them."""
         spent: dict[str, float] = {}
         with ThreadPoolExecutor(1, thread_name_prefix="prelude") as beside:  # the longest of them, on a core of its own
-            prelude = beside.submit(self._part, "prelude", PRELUDE_NAME, self.prelude_key, spent)
+            prelude = beside.submit(self.prelude, False, spent)
             runtime = self._part("runtime", RUNTIME_NAME, self._key("runtime", [], "runtime", "include"), spent)
             device = None
             if any((SIMULATOR / "device").glob("*.cpp")):
@@ -101,7 +118,7 @@ class Parts:
             binding = self._part("binding", BINDING_NAME, self._key("binding", [], "binding"), spent)
         return Prepared(runtime, device, binding, prelude.result(), spent)
 
-    def _part(self, kind: str, name: str, key: str, spent: dict[str, float], *needs: Path) -> Path:
+    def _part(self, kind: str, name: str, key: str, spent: dict[str, float], *needs: Any) -> Path:
         spent[kind] = 0.0
 
         def write(folder: Path) -> None:
@@ -149,9 +166,16 @@ class Parts:
             folder, _PREPARE_SECONDS,
         )  # fmt: skip
 
-    def _prelude(self, folder: Path) -> Ran:
+    def _prelude(self, folder: Path, half_operators: bool) -> Ran:
         shutil.copy(SIMULATOR / "binding" / PRELUDE_NAME, folder / PRELUDE_NAME)
-        command = [self.compiler, *CANDIDATE_FLAGS, *self.include_flags, "-x", "c++-header", PRELUDE_NAME]
+        command = [
+            self.compiler,
+            *candidate_flags(half_operators),
+            *self.include_flags,
+            "-x",
+            "c++-header",
+            PRELUDE_NAME,
+        ]
         return run_compiler([*command, "-o", f"{PRELUDE_NAME}.gch"], folder, _PREPARE_SECONDS)
 
     def frontend_knows(self, name: str) -> bool:

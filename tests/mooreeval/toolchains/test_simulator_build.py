@@ -233,3 +233,25 @@ def test_what_pytorch_refuses_is_a_compile_error(case: tuple, toolchain: Simulat
     assert isinstance(failed, BuildFailure)
     assert failed.kind == "compile_error", failed.reason
     assert words in failed.reason
+
+
+HALF_SUM = """
+__global__ void k(__half* x) { x[0] = x[0] + x[1]; }
+torch::Tensor f(torch::Tensor x) { k<<<1, 1>>>(reinterpret_cast<__half*>(x.data_ptr<at::Half>())); return x; }
+"""
+
+
+@pytest.mark.slow
+def test_half_operators_need_the_flag_that_load_inline_needs(toolchain: SimulatorToolchain) -> None:
+    def built(flags: tuple[str, ...]) -> Artefact | BuildFailure:
+        sources = (
+            Source("cpp_sources[0]", "cpp", DECLARATION),
+            Source("cuda_sources[0]", "cuda", HEAD + "#include <cuda_fp16.h>\n" + HALF_SUM),
+        )
+        return toolchain.build(Extension("halves", sources, (("f", "f"),), cuda_cflags=flags), 300)
+
+    refused = built(())
+    assert isinstance(refused, BuildFailure)
+    assert refused.kind == "compile_error"
+    assert "__hadd" in refused.reason
+    assert isinstance(built(("-U__CUDA_NO_HALF_OPERATORS__", "-U__CUDA_NO_HALF_CONVERSIONS__")), Artefact)

@@ -3,6 +3,7 @@
 import pytest
 
 from mooreeval.simulator.rewrite import Tokens, join_lines
+from mooreeval.toolchains.simulator_compile import lifts_half_flags
 from mooreeval.toolchains.simulator_flags import foreign_includes, sort_flags
 
 
@@ -19,7 +20,6 @@ from mooreeval.toolchains.simulator_flags import foreign_includes, sort_flags
         ["-Xptxas=-v"],
         ["--expt-relaxed-constexpr"],
         ["--expt-extended-lambda", "-Wno-deprecated"],
-        ["-U__CUDA_NO_HALF_OPERATORS__"],
         ["-Xcompiler", "-fPIC"],
         ["", " "],
         ["-march=native", "-ffast-math", "-fopenmp"],
@@ -145,3 +145,10 @@ def test_other_linker_flags_are_illegal(flag: str) -> None:
 )
 def test_includes_stay_inside(line: str, foreign: bool) -> None:
     assert bool(foreign_includes(Tokens(join_lines(f"\n{line}\n")))) is foreign
+
+
+def test_taking_back_a_flag_against_half_operators_reaches_the_unit() -> None:
+    found = sort_flags([], ["-U__CUDA_NO_HALF_OPERATORS__"], [])
+    assert found.defines == ["#undef __CUDA_NO_HALF_OPERATORS__"]
+    assert lifts_half_flags(found.defines)
+    assert not lifts_half_flags(["#define N 4", "#undef M"])
