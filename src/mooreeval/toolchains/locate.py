@@ -198,7 +198,17 @@ def findings_from_report(
         if key in merged:
             finding = merged[key].model_copy(update={"count": merged[key].count + finding.count})
         merged[key] = finding
-    return list(merged.values())
+    return _without_echoes(list(merged.values()))
+
+
+def _without_echoes(findings: list[Finding]) -> list[Finding]:
+    """Lanes of one warp that collide where whole warps race are the same fault, told once."""
+    raced = {_lines(f) for f in findings if f.kind is FindingKind.RACE and f.severity == "error"}
+    return [f for f in findings if f.kind is not FindingKind.WARP_SYNC or _lines(f) not in raced]
+
+
+def _lines(finding: Finding) -> frozenset[str]:
+    return frozenset((str(finding.place), str(finding.other)))
 
 
 def _places(raw: list[Mapping[str, Any]], modules: set[str], source_map: SourceMap) -> dict[tuple[str, int], Place]:
