@@ -32,6 +32,11 @@ class Fault:
     note: str  # one sentence: the mechanism
 
     @property
+    def key(self) -> str:
+        """What messages and lists call it."""
+        return f"{self.group}/{self.name}"
+
+    @property
     def task(self) -> Path:
         return self.folder / "task.py"
 

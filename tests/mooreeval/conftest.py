@@ -10,6 +10,7 @@ from mooreeval.task import make_task
 from mooreeval.verify import LocalVerifier
 
 RUN_SECONDS = 6
+RECORD_SECONDS = 10
 
 SCALE_TASK = """
 import torch
@@ -76,7 +77,8 @@ class ModelNew(nn.Module):
 @pytest.fixture(scope="session")
 def verifier():
     """One local verifier on the simulator; its seed is fixed so that a failure can be looked at again."""
-    config = load_config(settings=["backend=simulator", "seed=5eed", f"deadlines.run_seconds={RUN_SECONDS}"])
+    deadlines = [f"deadlines.run_seconds={RUN_SECONDS}", f"deadlines.record_seconds={RECORD_SECONDS}"]
+    config = load_config(settings=["backend=simulator", "seed=5eed", *deadlines])
     with LocalVerifier(config) as verifier:
         yield verifier
 

@@ -118,6 +118,8 @@ def test_other_sources_than_were_recorded_are_refused(verifier, scale_task):
 
 
 RETURN = "return ext.run(x, self.bias, self.factor)"
+MUTATES_ITS_INPUT = (RETURN, "y = ext.run(x, self.bias, self.factor); x.fill_(0); return y")
+WRITES_PAST_THE_END = ("y[i] =", "y[i + 1] =")
 
 
 @pytest.mark.parametrize(
@@ -125,35 +127,33 @@ RETURN = "return ext.run(x, self.bias, self.factor)"
     [
         (("class ModelNew", "class Other"), Status.NO_CANDIDATE),
         (("def forward(self, x):", "def forward(self, x:"), Status.COMPILE_ERROR),
-        (("int i = blockIdx.x", "int i = blockIdx.x;; int j = "), Status.COMPILE_ERROR),
+        (("int i = blockIdx.x", "undeclared_name = 1; int i = blockIdx.x"), Status.COMPILE_ERROR),
         (("def forward(self, x):", "def forward(self):"), Status.RUNTIME_ERROR),
         (("def __init__(self, factor):", "def __init__(self):"), Status.RUNTIME_ERROR),
         ((RETURN, "return None"), Status.ILLEGAL),
         ((RETURN, RETURN + "[:5]"), Status.INCORRECT),
         ((RETURN, RETURN + ".cpu()"), Status.INCORRECT),
-        (("return y;", "x.fill_(0); return y;"), Status.INCORRECT),
-        (("i < n", "i <= n"), Status.RUNTIME_ERROR),
+        (MUTATES_ITS_INPUT, Status.INCORRECT),
+        (WRITES_PAST_THE_END, Status.RUNTIME_ERROR),
     ],
 )  # fmt: skip
 def test_each_kind_of_fault_has_its_status(verifier, scale_task, replacement, status):
-    if replacement[0] == "int i = blockIdx.x":
-        replacement = ("float factor, int n, int width) {", "float factor, int n, int width) { undeclared_name = 1;")
     verdict = verifier.verify(scale_task, changed(replacement))
     assert verdict.status is status, verdict.reason
 
 
 def test_a_mutated_input_is_told_as_such(verifier, scale_task):
-    verdict = verifier.verify(scale_task, changed(("return y;", "x.fill_(0); return y;")))
+    verdict = verifier.verify(scale_task, changed(MUTATES_ITS_INPUT))
     assert verdict.trials[0].mismatch.kind == "mutated_input"
 
 
 def test_an_out_of_bounds_write_names_the_line_in_the_candidates_own_file(verifier, scale_task):
-    hostile = changed(("i < n", "i <= n"))
+    hostile = changed(WRITES_PAST_THE_END)
     verdict = verifier.verify(scale_task, hostile)
     finding = next(f for f in verdict.findings if f.severity == "error")
     assert finding.kind == "out_of_bounds"
     assert finding.place.file == "candidate"
-    assert "i <= n" in hostile.code.splitlines()[finding.place.line - 1]
+    assert "y[i + 1] =" in hostile.code.splitlines()[finding.place.line - 1]
 
 
 def test_no_candidate_needs_no_process(verifier, scale_task):

@@ -124,7 +124,7 @@ def build_failures(failures: Sequence[BuildFailure]) -> Conclusion | None:
 
 
 # ------------------------------------------------------------------------------------------------------------------ run
-def child_ended(end: ChildEnded, when: str, log: str) -> Conclusion:
+def _child_ended(end: ChildEnded, when: str, log: str) -> Conclusion:
     """A candidate's process that ended before it answered."""
     if end.timed_out:
         found = _PYTHON_LINE.search(log)
@@ -136,13 +136,15 @@ def child_ended(end: ChildEnded, when: str, log: str) -> Conclusion:
     return Conclusion(Status.RUNTIME_ERROR, f"the candidate's process {_how(end.exit_code)} {when}{_said(log)}")
 
 
-def run_ended(end: ChildEnded, report: Report | None, findings: Sequence[Finding], log: str) -> Conclusion:
-    """The run child is gone; what its run time could still write down is in `report` and `findings`."""
+def process_ended(
+    end: ChildEnded, report: Report | None, findings: Sequence[Finding], when: str, log: str
+) -> Conclusion:
+    """A candidate's process is gone; what its run time could still write down is in `report` and `findings`."""
     if report and report.unsupported and not end.timed_out:
         return _not_modelled(report.unsupported)
     if worst := first_error(findings):
         return _found(worst)
-    return child_ended(end, "while it ran", log)
+    return _child_ended(end, when, log)
 
 
 def trial_stopped(

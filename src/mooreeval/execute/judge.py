@@ -182,7 +182,7 @@ class Judgement:
             try:
                 answer = self._load(recorder, "record", {}, self.config.deadlines.record_seconds)
             except ChildEnded as end:
-                return conclude.child_ended(end, "while its Python was loaded", recorder.log_tail())
+                return self._ended(end, recorder, "while its Python was loaded")
             if stop := conclude.load_error(answer.error, self.candidate.code, final=False):
                 return stop
             if answer.error is None:
@@ -255,10 +255,14 @@ class Judgement:
             try:
                 return self._load_and_try(child, reference)
             except ChildEnded as end:
-                report = _report_left_behind(child)
-                self._observe(report)
-                self.evidence.output_tail = child.log_tail() or None
-                return conclude.run_ended(end, report, self.evidence.findings, child.log_tail())
+                return self._ended(end, child, "while it ran")
+
+    def _ended(self, end: ChildEnded, child: Child, when: str) -> Conclusion:
+        """A candidate's process is gone; its run time may have written down why."""
+        report = _report_left_behind(child)
+        self._observe(report)
+        self.evidence.output_tail = child.log_tail() or None
+        return conclude.process_ended(end, report, self.evidence.findings, when, child.log_tail())
 
     def _load_and_try(self, child: Child, reference: Child) -> Conclusion:
         artefacts = {

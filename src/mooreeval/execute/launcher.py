@@ -1,12 +1,14 @@
 """The launcher: a process with torch imported that forks one child for each job, in milliseconds.
 
-    judge ──control (seqpacket, JSON)──> launcher ──fork──> keeper ──fork──> child (PID 1 of its own namespaces)
+    judge ──control (seqpacket, JSON)──> launcher ──fork──> keeper ──fork──> child (in namespaces of its own)
       └───────────────────── channel (stream, wire.py) ──────────────────────────┘
 
 The launcher holds no secret and never reads a task's or a candidate's bytes. A child enters its own session, user, PID,
 network and IPC namespaces where the kernel allows it, its scratch folder and its limits before it reads the first
-message. When its keeper is killed the whole PID namespace dies with it, whatever the candidate started. Where
-namespaces are not to be had the child is killed by process group, and `doctor` says so.
+message. PID 1 of the namespaces is an idle process beside the child: the kernel shields PID 1 from most signals, and a
+candidate that kills itself or calls abort must end as it would anywhere. When the keeper is killed, PID 1 goes and the
+whole namespace with it, whatever the candidate started. Where namespaces are not to be had the child is killed by
+process group, and `doctor` says so.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import resource
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -90,7 +93,7 @@ def _reap(pid: int) -> dict[str, Any]:
 
 
 def _become_keeper(fields: dict[str, Any], channel: int, control: socket.socket) -> int:
-    """Own session and namespaces, then fork the child that does the job and pass its end on."""
+    """Own session and namespaces, then fork PID 1 and the child that does the job, and pass the child's end on."""
     control.close()
     os.setsid()
     _die_with_parent()
@@ -98,11 +101,33 @@ def _become_keeper(fields: dict[str, Any], channel: int, control: socket.socket)
     if _libc.unshare(NAMESPACES) != 0:
         return _become_child(fields, channel)
     _map_ids(uid, gid)
+    first = _fork(lambda: _become_first(channel))
+    child = _fork(lambda: _become_child(fields, channel))
+    os.close(channel)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os.kill(first, signal.SIGKILL)
+    os.waitpid(first, 0)  # returns when everything in the namespace is gone
+    return _end_alike(code)
+
+
+def _fork(job: Callable[[], int]) -> int:
     pid = os.fork()
     if pid == 0:
-        _exit_with(lambda: _become_child(fields, channel))
+        _exit_with(job)
+    return pid
+
+
+def _become_first(channel: int) -> NoReturn:
+    """PID 1: waits for its own end. Orphans of the namespace become its children, and the kernel reaps them."""
+    _die_with_parent()
     os.close(channel)
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while True:
+        signal.pause()
+
+
+def _end_alike(code: int) -> int:
+    """Die of the signal that the child died of, or return its exit code."""
     if code < 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.signal(-code, signal.SIG_DFL) if -code not in (signal.SIGKILL, signal.SIGSTOP) else None
