@@ -218,10 +218,11 @@ def _details(verdict: Verdict) -> Iterator[RenderableType]:
 
 def found_line(verdict: Verdict) -> str:
     """Where in the candidate's own file to look first, in words; empty where no line is known."""
-    place = verdict.place
-    if place is None or place.line is None or place.file != "candidate":
-        return ""
-    return f"line {place.line}"
+    errors = [*verdict.diagnostics, *verdict.findings]
+    places = [verdict.place, *(e.place for e in errors if e.severity == "error")]
+    known = (p.line for p in places if p is not None and p.line is not None and p.file == "candidate")
+    line = next(known, None)
+    return "" if line is None else f"line {line}"
 
 
 def _at(place: Place | None) -> str:

@@ -105,3 +105,5 @@ def test_the_first_known_line_of_the_candidate_is_named():
     assert found_line(verdict(Status.RUNTIME_ERROR, findings=(elsewhere,))) == ""
     error = Diagnostic(severity="error", message="m", place=PLACE)
     assert found_line(verdict(Status.COMPILE_ERROR, diagnostics=(error,))) == "line 7"
+    first = Place(file="candidate", line=3)
+    assert found_line(verdict(Status.RUNTIME_ERROR, findings=(out_of_bounds(),), place=first)) == "line 3"
