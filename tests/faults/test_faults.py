@@ -1,9 +1,9 @@
 """Every planted fault is found for what it is, at its line, and no corrected twin is accused."""
 
-import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 
 import pytest
+from support.selection import selected
 
 from mooreeval.verdict import Status, Verdict
 from mooreeval.verify import LocalVerifier, Outcome
@@ -32,15 +32,10 @@ KNOWN_MISSES = {
 
 
 @pytest.fixture(scope="module")
-def outcomes_beside() -> Iterator[Callable[[Fault], Mapping[str, Mapping[str, Outcome]]]]:
-    """Outcomes of the quick cases or of all others, whichever a case is among; judged together, once."""
+def outcomes(request: pytest.FixtureRequest) -> Mapping[str, Mapping[str, Outcome]]:
+    """The outcomes of all cases that this run selects, judged by one verifier."""
     with LocalVerifier(config()) as verifier:
-
-        @functools.cache
-        def judged(quick: bool) -> Mapping[str, Mapping[str, Outcome]]:
-            return judge_all(verifier, [case for case in CASES if (case.key in QUICK) == quick], WORKERS)
-
-        yield lambda case: judged(case.key in QUICK)
+        return judge_all(verifier, selected(request, "case"), WORKERS)
 
 
 def _param(case: Fault, misses: Mapping[str, str]):
@@ -61,8 +56,8 @@ def test_the_lists_name_cases_that_exist() -> None:
 
 
 @pytest.mark.parametrize("case", [_param(case, KNOWN_MISSES) for case in CASES])
-def test_a_planted_fault_is_found_at_its_line(outcomes_beside, case: Fault) -> None:
-    verdict = _verdict(outcomes_beside(case)[case.key]["faulty"])
+def test_a_planted_fault_is_found_at_its_line(outcomes: Mapping[str, Mapping[str, Outcome]], case: Fault) -> None:
+    verdict = _verdict(outcomes[case.key]["faulty"])
     assert verdict.status is case.status, verdict.reason
     assert found(case, verdict) == (True, True), verdict.findings
     assert case.mismatch in (None, *(t.mismatch.kind for t in verdict.trials if t.mismatch))
@@ -70,7 +65,7 @@ def test_a_planted_fault_is_found_at_its_line(outcomes_beside, case: Fault) -> N
 
 
 @pytest.mark.parametrize("case", [_param(case, {}) for case in CASES])
-def test_a_corrected_twin_is_not_accused(outcomes_beside, case: Fault) -> None:
-    verdict = _verdict(outcomes_beside(case)[case.key]["fixed"])
+def test_a_corrected_twin_is_not_accused(outcomes: Mapping[str, Mapping[str, Outcome]], case: Fault) -> None:
+    verdict = _verdict(outcomes[case.key]["fixed"])
     assert verdict.status is Status.CORRECT, verdict.reason
     assert not [finding for finding in verdict.findings if finding.severity == "error"]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import pytest
+from support.selection import selected
 
 from mooreeval.candidate import load_candidate
 from mooreeval.config import load_config
@@ -12,8 +13,6 @@ from mooreeval.verify import LocalVerifier, Outcome
 from musacoder.demo import surprise
 
 WORKERS = 2
-ENTRIES = load()
-
 pytestmark = pytest.mark.slow
 
 
@@ -22,15 +21,16 @@ def _name(entry: GalleryEntry) -> str:
 
 
 @pytest.fixture(scope="module")
-def outcomes() -> Mapping[str, Outcome]:
-    """The outcome of every entry, all judged by one verifier."""
-    pairs = [(load_task(entry.task_path), load_candidate(entry.candidate_path)) for entry in ENTRIES]
+def outcomes(request: pytest.FixtureRequest) -> Mapping[str, Outcome]:
+    """The outcomes of all entries that this run selects, judged by one verifier."""
+    entries = selected(request, "entry")
+    pairs = [(load_task(entry.task_path), load_candidate(entry.candidate_path)) for entry in entries]
     with LocalVerifier(load_config(settings=["backend=simulator"])) as verifier:
         judged = verifier.verify_many(pairs, WORKERS)
-    return {_name(entry): outcome for entry, outcome in zip(ENTRIES, judged, strict=True)}
+    return {_name(entry): outcome for entry, outcome in zip(entries, judged, strict=True)}
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=_name)
+@pytest.mark.parametrize("entry", load(), ids=_name)
 def test_the_verdict_is_the_expected_one(outcomes: Mapping[str, Outcome], entry: GalleryEntry) -> None:
     outcome = outcomes[_name(entry)]
     assert outcome.verdict is not None, outcome.error

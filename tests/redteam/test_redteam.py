@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from support.selection import selected
 
 from mooreeval.candidate import load_candidate
 from mooreeval.config import load_config
@@ -25,12 +26,13 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def outcomes() -> Mapping[str, Outcome]:
-    """The outcome of every case, all judged by one verifier."""
-    pairs = [(load_task(case / "task.py"), load_candidate(case / "candidate.py")) for case in CASES]
+def outcomes(request: pytest.FixtureRequest) -> Mapping[str, Outcome]:
+    """The outcomes of all cases that this run selects, judged by one verifier."""
+    cases = selected(request, "case")
+    pairs = [(load_task(case / "task.py"), load_candidate(case / "candidate.py")) for case in cases]
     with LocalVerifier(load_config(settings=SETTINGS)) as verifier:
         judged = verifier.verify_many(pairs, WORKERS)
-    return {case.name: outcome for case, outcome in zip(CASES, judged, strict=True)}
+    return {case.name: outcome for case, outcome in zip(cases, judged, strict=True)}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
