@@ -143,7 +143,7 @@ class LocalVerifier:
     ) -> Verdict:
         return Verdict(
             status=conclusion.status,
-            reason=conclusion.reason,
+            reason=one_line(conclusion.reason),
             place=conclusion.place,
             evidence="emulation" if evidence.device else None,
             q=conclusion.q,
@@ -170,6 +170,12 @@ class LocalVerifier:
             config_hash=self.config.config_hash(),
             stage_seconds=evidence.stage_seconds,
         )
+
+
+def one_line(text: str) -> str:
+    """Text of unknown origin as one line that a terminal may print."""
+    joined = " ".join(text.split())
+    return "".join(c if c.isprintable() else "?" for c in joined)
 
 
 class ScriptedVerifier:

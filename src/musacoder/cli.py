@@ -54,6 +54,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print strict JSON, and not
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run one command and leave the process with its exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    _open_standard_streams()
     signal.signal(signal.SIGTERM, _interrupt)  # a polite kill cleans up as Ctrl-C does
     code = run(arguments)
     try:
@@ -62,6 +63,17 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         # Whoever read our output has left; Python would complain once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
+
+
+def _open_standard_streams() -> None:
+    """Give a closed standard stream (`>&-`) a place to go: else a socket of ours would get its number."""
+    for number, name, mode in ((0, "stdin", os.O_RDONLY), (1, "stdout", os.O_WRONLY), (2, "stderr", os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.dup2(os.open(os.devnull, mode), number)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "r" if number == 0 else "w", closefd=False, encoding="utf-8"))  # noqa: SIM115
 
 
 def run(arguments: list[str]) -> int:

@@ -70,6 +70,7 @@ class Report(_Claim):
     findings: Annotated[tuple[FindingClaim, ...], Field(max_length=1000)] = ()
     unsupported: Text | None = None
     check_stopped: bool = False
+    resets: Count = 0  # how often the run time forgot its findings; once a trial
 
 
 class RefusalClaim(_Claim):

@@ -242,4 +242,5 @@ def _message(error: BaseException) -> str:
         text = str(error)
     except Exception:  # noqa: BLE001  a hostile __str__ is the candidate's to have
         text = "<unprintable>"
-    return text.split("\nException raised from")[0].split("\nC++ CapturedTraceback")[0]
+    text = text.split("\nException raised from")[0].split("\nC++ CapturedTraceback")[0]
+    return text.encode("utf-8", "replace").decode()  # a lone surrogate is no text for the wire

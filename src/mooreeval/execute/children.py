@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import contextlib
+import fcntl
 import json
 import os
 import select
@@ -15,16 +16,17 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from mooreeval.errors import NotJudged, Transient, WireError
-from mooreeval.execute.launcher import LOG_NAME
 from mooreeval.execute.wire import Channel, DeadlineExceeded, Message, PeerClosed
 
 START_SECONDS = 120.0  # importing torch on a cold, busy disk
 LOG_TAIL_BYTES = 4000
+MAX_REPORT_BYTES = 8 << 20
 LEAVE_SECONDS = 0.5
 
 
@@ -61,7 +63,8 @@ class Launcher:
             return
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "mooreeval.execute.launcher", str(theirs.fileno())],
+            # -P: what lies in the folder that all scratch folders are in must never be imported
+            [sys.executable, "-P", "-m", "mooreeval.execute.launcher", str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             env=_clean_environment(),
@@ -82,16 +85,12 @@ class Launcher:
             self.namespaces, self._ready = bool(hello["namespaces"]), True
         return self._control
 
-    def _request(self, fields: dict[str, Any], descriptor: int | None = None) -> dict[str, Any]:
+    def _request(self, fields: dict[str, Any], descriptors: Sequence[int] = ()) -> dict[str, Any]:
         with self._lock:
             try:
                 control = self._await_ready()
-                rights = (
-                    []
-                    if descriptor is None
-                    else [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [descriptor]))]
-                )
-                control.sendmsg([json.dumps(fields).encode()], rights)
+                rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
+                control.sendmsg([json.dumps(fields).encode()], rights if descriptors else [])
                 answer = control.recv(4096)
             except (OSError, ValueError) as error:
                 self._kill()
@@ -105,17 +104,19 @@ class Launcher:
         """A fresh child in a fresh scratch folder."""
         scratch = Path(tempfile.mkdtemp(prefix=f"{role}-", dir=self._root))
         ours, theirs = socket.socketpair()
+        log, report = (tempfile.TemporaryFile(buffering=0, dir=self._root) for _ in range(2))  # noqa: SIM115
+        fcntl.fcntl(log, fcntl.F_SETFL, os.O_APPEND)
+        fields = {"op": "spawn", "role": role, "scratch": str(scratch), "limits": limits}
         try:
-            answer = self._request(
-                {"op": "spawn", "role": role, "scratch": str(scratch), "limits": limits}, theirs.fileno()
-            )
+            answer = self._request(fields, (theirs.fileno(), log.fileno(), report.fileno()))
         except BaseException:
-            ours.close()
-            shutil.rmtree(scratch, ignore_errors=True)
+            for opened in (ours, log, report):
+                opened.close()
+            remove_tree(scratch)
             raise
         finally:
             theirs.close()
-        return Child(self, answer["pid"], Channel(ours), scratch)
+        return Child(self, answer["pid"], Channel(ours), scratch, log, report)
 
     def reap(self, pid: int) -> int | None:
         """Exit code of a child that has ended."""
@@ -134,7 +135,16 @@ class Launcher:
         """Kill the launcher and with it every child; remove every scratch folder."""
         with self._lock:
             self._kill()
-        shutil.rmtree(self._root, ignore_errors=True)
+        remove_tree(self._root)
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder that a child could write to: of any depth, with any rights."""
+    try:
+        shutil.rmtree(folder)
+    except (OSError, RecursionError):
+        script = 'chmod -R u+rwX -- "$1" 2>/dev/null; exec rm -rf -- "$1"'
+        subprocess.run(["/bin/sh", "-c", script, "sh", str(folder)], check=False, capture_output=True, timeout=120)
 
 
 def _clean_environment() -> dict[str, str]:
@@ -156,8 +166,11 @@ def _clean_environment() -> dict[str, str]:
 class Child:
     """One child. Use as a context manager: leaving it kills whatever is left and removes the scratch folder."""
 
-    def __init__(self, launcher: Launcher, pid: int, channel: Channel, scratch: Path) -> None:
+    def __init__(
+        self, launcher: Launcher, pid: int, channel: Channel, scratch: Path, log: IO[bytes], report: IO[bytes]
+    ) -> None:
         self._launcher, self.pid, self.channel, self.scratch = launcher, pid, channel, scratch
+        self._log, self._report = log, report
         self._exit: int | None = None
         self._ended = False
         try:
@@ -176,7 +189,9 @@ class Child:
             self._await_exit(time.monotonic() + LEAVE_SECONDS)  # a child that leaves by itself is accounted for in full
         with contextlib.suppress(NotJudged):
             self.end()
-        shutil.rmtree(self.scratch, ignore_errors=True)
+        for opened in (self._log, self._report):
+            opened.close()
+        remove_tree(self.scratch)
 
     def ask(self, op: str, fields: dict[str, Any], values: dict[str, Any], seconds: float) -> Message:
         """Send a request and return the answer; ChildEnded when it dies or its time is over."""
@@ -233,10 +248,9 @@ class Child:
 
     def log_tail(self) -> str:
         """The end of what the child printed; bounded, decoded leniently."""
-        try:
-            with (self.scratch / LOG_NAME).open("rb") as file:
-                file.seek(0, os.SEEK_END)
-                file.seek(max(0, file.tell() - LOG_TAIL_BYTES))
-                return file.read(LOG_TAIL_BYTES).decode("utf-8", "replace")
-        except OSError:
-            return ""
+        end = os.fstat(self._log.fileno()).st_size
+        return os.pread(self._log.fileno(), LOG_TAIL_BYTES, max(0, end - LOG_TAIL_BYTES)).decode("utf-8", "replace")
+
+    def last_report(self) -> bytes:
+        """What the child's run time wrote down before it had to leave; empty where it did not."""
+        return os.pread(self._report.fileno(), MAX_REPORT_BYTES, 0)

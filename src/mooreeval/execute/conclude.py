@@ -173,6 +173,11 @@ def _not_modelled(feature: str) -> Conclusion:
     return unsupported(feature, f"the simulator does not model {feature}")
 
 
+def tampering(message: str) -> Conclusion:
+    """The candidate reached for the machinery that watches it."""
+    return illegal("simulator_tampering", message)
+
+
 def no_launch(passed: bool) -> Conclusion:
     """A forward pass without a kernel: whatever computed the values, it was not the candidate's kernel."""
     values = "the values are right" if passed else "the values are wrong as well"

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ctypes
 import json
-import os
 from pathlib import Path
 from typing import Any, Protocol
 
 import torch
 
-REPORT_NAME = "report.json"
+from mooreeval.execute.launcher import REPORT_FD
+
 ORDERS = {"forward": 0, "reverse": 1, "random": 2}
 
 
@@ -53,8 +53,7 @@ class SimulatorDevice:
             ctypes.c_int, ctypes.c_uint64, ctypes.c_int, ctypes.c_int, ctypes.c_uint64,
         ]  # fmt: skip
         self._lib.moore_sim_limit_memory.argtypes = [ctypes.c_uint64]
-        self._report_fd = os.open(REPORT_NAME, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
-        self._lib.moore_sim_install(self._report_fd)
+        self._lib.moore_sim_install(REPORT_FD)
         self._lib.moore_sim_limit_memory(memory_bytes)
         torch_device.install(runtime_lib, device_lib)
         self._threads = threads

@@ -9,6 +9,7 @@ Each stage returns what the next one needs, or a `Conclusion` that ends the judg
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -33,7 +34,6 @@ from mooreeval.execute.answers import (
 from mooreeval.execute.children import Child, ChildEnded, Launcher
 from mooreeval.execute.compare import compare_inputs, compare_outputs
 from mooreeval.execute.conclude import Conclusion
-from mooreeval.execute.device import REPORT_NAME
 from mooreeval.execute.schedule import Schedule, schedules
 from mooreeval.execute.seeds import derive_seed
 from mooreeval.execute.tensors import from_wire
@@ -43,7 +43,6 @@ from mooreeval.toolchains.base import Artefact, BuildFailure, Extension, Recordi
 from mooreeval.toolchains.locate import SourceMap
 from mooreeval.verdict import Finding, Launch, Mismatch, Reduction, Trial
 
-MAX_REPORT_BYTES = 8 << 20
 STAND_IN_SECONDS = 10.0  # the recorder's forward pass computes nothing of interest
 
 
@@ -305,7 +304,14 @@ class Judgement:
         self.evidence.trials.append(
             Trial(index=index, seed=seed, passed=passed, schedule=str(schedule), mismatch=mismatch)
         )
-        return None if answer.report.launches else conclude.no_launch(passed)
+        return self._legal(answer.report, index, passed, values["expected32"])
+
+    def _legal(self, report: Report, index: int, passed: bool, expected: Any) -> Conclusion | None:
+        """What one trial shows of the rules. The report is the candidate's word: it can convict, it can't acquit."""
+        if report.resets != index + 1:
+            return conclude.tampering("the findings of the simulator were reset while the candidate ran")
+        launched = report.launches and self.evidence.artefacts
+        return None if launched or not _has_elements(expected) else conclude.no_launch(passed)
 
     def _compare(self, got: dict[str, Any], devices: Sequence[str], values: dict[str, Any]) -> Mismatch | None:
         """What the candidate returned and left behind against what the reference did; all of it in this process."""
@@ -365,10 +371,14 @@ def _or_end(child: Child, read: Callable[[], Any]) -> Any:
 def _report_left_behind(child: Child) -> Report | None:
     """The report that the run time wrote when it had to leave the process."""
     try:
-        with (child.scratch / REPORT_NAME).open("rb") as file:
-            return read_report(json.loads(file.read(MAX_REPORT_BYTES)))
-    except (OSError, ValueError, RecursionError, Malformed):
+        return read_report(json.loads(child.last_report()))
+    except (ValueError, RecursionError, Malformed):
         return None
+
+
+def _has_elements(value: Any) -> bool:
+    """Whether there is anything for a kernel to compute: an empty output needs no launch."""
+    return any(math.prod(shape["shape"]) for shape in _shapes("output", value))
 
 
 def _shapes(name: str, value: Any) -> list[dict[str, Any]]:

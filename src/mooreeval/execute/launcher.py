@@ -32,7 +32,7 @@ CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = (
 NAMESPACES = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE = 1, 4
 MAX_REQUEST = 64 << 10
-LOG_NAME = "output.log"
+REPORT_FD = 200  # where a child finds the file for its run time's last report
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -62,7 +62,7 @@ def serve(control: socket.socket) -> None:
     while (request := receive_request(control)) is not None:
         fields, descriptors = request
         if fields["op"] == "spawn":
-            control.send(json.dumps(_spawn(fields, descriptors[0], control)).encode())
+            control.send(json.dumps(_spawn(fields, descriptors, control)).encode())
         elif fields["op"] == "reap":
             control.send(json.dumps(_reap(fields["pid"])).encode())
 
@@ -75,13 +75,16 @@ def namespaces_available() -> bool:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
-def _spawn(fields: dict[str, Any], channel: int, control: socket.socket) -> dict[str, Any]:
+def _spawn(fields: dict[str, Any], descriptors: list[int], control: socket.socket) -> dict[str, Any]:
     sys.stdout.flush()
-    pid = os.fork()
-    if pid == 0:
-        _exit_with(lambda: _become_keeper(fields, channel, control))
-    os.close(channel)
+    pid = _fork(lambda: _become_keeper(fields, descriptors, control))
+    _close(descriptors)
     return {"pid": pid}
+
+
+def _close(descriptors: list[int]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
 def _reap(pid: int) -> dict[str, Any]:
@@ -92,18 +95,18 @@ def _reap(pid: int) -> dict[str, Any]:
         return {"exit": None}
 
 
-def _become_keeper(fields: dict[str, Any], channel: int, control: socket.socket) -> int:
+def _become_keeper(fields: dict[str, Any], descriptors: list[int], control: socket.socket) -> int:
     """Own session and namespaces, then fork PID 1 and the child that does the job, and pass the child's end on."""
     control.close()
     os.setsid()
     _die_with_parent()
     uid, gid = os.getuid(), os.getgid()
     if _libc.unshare(NAMESPACES) != 0:
-        return _become_child(fields, channel)
+        return _become_child(fields, *descriptors)
     _map_ids(uid, gid)
-    first = _fork(lambda: _become_first(channel))
-    child = _fork(lambda: _become_child(fields, channel))
-    os.close(channel)
+    first = _fork(lambda: _become_first(descriptors))
+    child = _fork(lambda: _become_child(fields, *descriptors))
+    _close(descriptors)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     os.kill(first, signal.SIGKILL)
     os.waitpid(first, 0)  # returns when everything in the namespace is gone
@@ -117,10 +120,10 @@ def _fork(job: Callable[[], int]) -> int:
     return pid
 
 
-def _become_first(channel: int) -> NoReturn:
+def _become_first(descriptors: list[int]) -> NoReturn:
     """PID 1: waits for its own end. Orphans of the namespace become its children, and the kernel reaps them."""
     _die_with_parent()
-    os.close(channel)
+    _close(descriptors)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         signal.pause()
@@ -147,14 +150,17 @@ def _die_with_parent() -> None:
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def _become_child(fields: dict[str, Any], channel: int) -> int:
-    """The job itself: limits, scratch, output to a bounded log, then the role."""
+def _become_child(fields: dict[str, Any], channel: int, log: int, report: int) -> int:
+    """The job itself: limits, scratch, output to the judge's log, then the role.
+
+    Log and report are files of the judge's without a name: what a child does to its folder can't change what is read.
+    """
     _die_with_parent()
     for number, action in ((signal.SIGINT, signal.SIG_IGN), (signal.SIGTERM, signal.SIG_DFL)):
         signal.signal(number, action)
     scratch = fields["scratch"]
     os.chdir(scratch)
-    _redirect_output(Path(scratch) / LOG_NAME)
+    _redirect(log, report)
     os.environ.update(HOME=scratch, TMPDIR=scratch, TORCH_EXTENSIONS_DIR=str(Path(scratch) / "extensions"))
     _limit(fields["limits"])
     from mooreeval.execute.roles import run_role
@@ -163,11 +169,11 @@ def _become_child(fields: dict[str, Any], channel: int) -> int:
     return run_role(fields["role"], Channel(socket.socket(fileno=channel)))
 
 
-def _redirect_output(log: Path) -> None:
-    null, out = os.open(os.devnull, os.O_RDONLY), os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    os.dup2(null, 0)
-    os.dup2(out, 1)
-    os.dup2(out, 2)
+def _redirect(log: int, report: int) -> None:
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    for descriptor, number in ((log, 1), (log, 2), (report, REPORT_FD)):
+        os.dup2(descriptor, number)
+    _close([log, report])
 
 
 def _limit(limits: dict[str, int]) -> None:

@@ -81,6 +81,7 @@ const char* moore_sim_report() {
 }
 
 void moore_sim_reset() {
+  ++resets;
   forget_findings();
   statistics = {};
   last_error(true);

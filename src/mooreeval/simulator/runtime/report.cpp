@@ -13,6 +13,7 @@
 namespace moore_sim {
 
 Statistics statistics;
+uint64_t resets = 0;
 
 namespace {
 
@@ -131,7 +132,7 @@ void write_report(Json& json) {
     json.raw("null");
   json.raw(",\"check_stopped\":").boolean(statistics.check_stopped);
   json.raw(",\"peak_bytes\":").number(peak_device_bytes()).raw(",\"threads\":").number(statistics.threads);
-  json.raw(",\"watched_accesses\":").number(statistics.watched);
+  json.raw(",\"resets\":").number(resets).raw(",\"watched_accesses\":").number(statistics.watched);
   json.raw(",\"dropped_findings\":").number(dropped_findings()).raw("}");
 }
 

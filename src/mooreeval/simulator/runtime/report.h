@@ -14,6 +14,7 @@ struct Statistics {
   uint64_t watched = 0;        // accesses that check mode looked at
 };
 extern Statistics statistics;
+extern uint64_t resets;  // how often all this was forgotten: more often than trials began, and somebody has reasons
 
 std::string report_as_text();
 // Writes the report to the report's descriptor (without one, to standard error) and leaves; safe in a signal handler.
