@@ -86,6 +86,7 @@ class ExtensionClaim(_Claim):
 
     name: Text
     sources: tuple[tuple[Text, Literal["cpp", "cuda"], str], ...]
+    headers: tuple[tuple[Text, Literal["cpp", "cuda"], str], ...] = ()
     functions: tuple[tuple[Text, Text], ...] | None
     cflags: Strings
     cuda_cflags: Strings
@@ -98,6 +99,7 @@ class ExtensionClaim(_Claim):
         return Extension(
             name=self.name,
             sources=tuple(Source(*source) for source in self.sources),
+            headers=tuple(Source(*header) for header in self.headers),
             functions=self.functions,
             cflags=self.cflags,
             cuda_cflags=self.cuda_cflags,

@@ -193,6 +193,7 @@ def extension_to_json(extension: Extension) -> dict[str, Any]:
     return {
         "name": extension.name,
         "sources": [[s.name, s.language, s.text] for s in extension.sources],
+        "headers": [[s.name, s.language, s.text] for s in extension.headers],
         "functions": None if extension.functions is None else [list(f) for f in extension.functions],
         "cflags": list(extension.cflags),
         "cuda_cflags": list(extension.cuda_cflags),

@@ -30,6 +30,7 @@ class Extension:
     cuda_cflags: tuple[str, ...] = ()
     ldflags: tuple[str, ...] = ()
     with_cuda: bool = True
+    headers: tuple[Source, ...] = ()  # of a `load`: files that its sources include by "name", by that name
     implicit_headers: bool = True  # load_inline puts torch's and CUDA's headers first unless told not to
 
     def content_hash(self) -> str:
@@ -37,7 +38,8 @@ class Extension:
         return content_hash(
             {
                 "name": self.name,
-                "sources": [[s.name, s.language, s.text] for s in self.sources],
+                "sources": [[s.name, s.language, s.text] for s in (*self.sources, *self.headers)],
+                "headers": len(self.headers),
                 "functions": None if self.functions is None else [list(f) for f in self.functions],
                 "flags": [list(self.cflags), list(self.cuda_cflags), list(self.ldflags), self.with_cuda],
                 "implicit_headers": self.implicit_headers,

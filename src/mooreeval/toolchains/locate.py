@@ -33,7 +33,7 @@ class SourceMap:
         extensions = recording.extensions if isinstance(recording, Recording) else tuple(recording)
         self._texts: dict[str, str] = {}
         for extension in extensions:
-            for source in extension.sources:
+            for source in (*extension.sources, *extension.headers):
                 self._texts.setdefault(source.name, source.text.replace("\r\n", "\n"))
         self._maps: dict[str, list[int | None]] = {}
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,7 +19,9 @@ from typing import Any
 from mooreeval.toolchains.base import Extension, Source
 
 MAX_SOURCE_BYTES = 4 << 20
+MAX_HEADERS = 64
 CUDA_SUFFIXES = (".cu", ".cuh")
+_QUOTED_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 IMPLICIT_CPP = "#include <torch/extension.h>"
 IMPLICIT_CUDA = "#include <torch/types.h>\n#include <cuda.h>\n#include <cuda_runtime.h>"
 
@@ -61,29 +64,49 @@ def extension_from_load(call: dict[str, Any]) -> Extension:
     paths = [listed] if isinstance(listed, str | os.PathLike) else list(listed or ())
     if not paths:
         raise Refused("load was called without sources")
-    sources = tuple(_read_source(Path(os.fspath(path))) for path in paths)
+    files = [Path(os.fspath(path)) for path in paths]
+    sources = tuple(_read_source(file, file.name) for file in files)
     with_cuda = any(s.language == "cuda" for s in sources)
     return Extension(
         name=_name(call),
         sources=sources,
         functions=None,
+        headers=_private_headers(files),
         with_cuda=with_cuda if call.get("with_cuda") is None else bool(call["with_cuda"]),
         implicit_headers=False,
         **_flags(call),
     )
 
 
-def _read_source(path: Path) -> Source:
-    full = path.resolve()
+def _private_headers(files: Sequence[Path]) -> tuple[Source, ...]:
+    """Headers beside the sources that these, or such headers, include by a quoted name."""
+    found: dict[str, Source] = {}
+    todo = [(file.parent, file) for file in files]
+    while todo and len(found) < MAX_HEADERS:
+        folder, file = todo.pop()
+        for name in _QUOTED_INCLUDE.findall(file.read_text("utf-8", "replace")):
+            header = folder / name
+            if name not in found and ".." not in Path(name).parts and header.is_file():
+                found[name] = _read_source(header, name)
+                todo.append((folder, header))
+    return tuple(found.values())
+
+
+def _is_the_candidates(full: Path) -> bool:
     allowed = (Path.cwd().resolve(), Path(tempfile.gettempdir()).resolve())
-    if not any(full.is_relative_to(folder) for folder in allowed):
+    return any(full.is_relative_to(folder) for folder in allowed)
+
+
+def _read_source(path: Path, name: str) -> Source:
+    full = path.resolve()
+    if not _is_the_candidates(full):
         raise Refused(f"load of {path.name}: only files that the candidate wrote itself can be compiled")
     try:
         text = full.read_text("utf-8", "replace")
     except OSError as error:
         raise Refused(f"load of {path.name}: {error.strerror or error}") from error
     _check_size(text, path.name)
-    return Source(path.name, "cuda" if path.suffix in CUDA_SUFFIXES else "cpp", text)
+    return Source(name, "cuda" if path.suffix in CUDA_SUFFIXES else "cpp", text)
 
 
 def _strings(value: Any, what: str) -> list[str]:
@@ -122,7 +145,7 @@ def _functions(value: Any) -> tuple[tuple[str, str], ...] | None:
     raise Refused("functions must be a string, a list of strings or a dict")
 
 
-def _flags(call: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+def _flags(call: dict[str, Any]) -> dict[str, Any]:
     names = {"cflags": "extra_cflags", "cuda_cflags": "extra_cuda_cflags", "ldflags": "extra_ldflags"}
     flags = {ours: tuple(_strings(call.get(theirs), theirs)) for ours, theirs in names.items()}
     folders = _strings(call.get("extra_include_paths"), "extra_include_paths")

@@ -128,10 +128,10 @@ def _refuse(extension: Extension, flags: Flags) -> BuildFailure | None:
     """What needs no compiler to be refused: first what is illegal, then what is not emulated."""
     if flags.illegal:
         return BuildFailure("illegal", f"compiler flag not allowed: {flags.illegal[0][:200]}", rule="compiler_flag")
-    if sum(len(s.text) for s in extension.sources) > MAX_SOURCE_CHARS:
+    if sum(len(s.text) for s in (*extension.sources, *extension.headers)) > MAX_SOURCE_CHARS:
         return BuildFailure("unsupported", "more than a million characters of source", feature="source too large")
     features: list[tuple[str, Place]] = []
-    for source in extension.sources:
+    for source in (*extension.sources, *extension.headers):
         tokens = Tokens(join_lines(source.text))
         for path, line in foreign_includes(tokens):
             place = _place(source.name, source.text, line)

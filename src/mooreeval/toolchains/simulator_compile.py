@@ -13,7 +13,7 @@ from mooreeval.toolchains.simulator_messages import Message, diagnostics, parse
 from mooreeval.toolchains.simulator_names import is_cuda_name
 from mooreeval.toolchains.simulator_parts import NO_HALF_FLAGS, Parts, Prepared, candidate_flags
 from mooreeval.toolchains.simulator_process import Ran, run_compiler
-from mooreeval.toolchains.simulator_units import BINDINGS, Headers, Unit, bindings, compose, headers_of
+from mooreeval.toolchains.simulator_units import BINDINGS, Headers, Unit, bindings, compose, headers_of, rewritten
 
 _UNDEFINED = re.compile(r"undefined reference to [`'](?P<name>.+)'$", re.MULTILINE)
 _PYTHON_SYMBOL = re.compile(r"_?Py[A-Z_]\w*")
@@ -44,8 +44,9 @@ class Compiler:
         All sources are tried as one unit first. Where that fails in a way that joining them can cause, or for want of
         the rest of PyTorch's headers, they are compiled as PyTorch would.
         """
-        self._texts = {s.name: s.text for s in extension.sources}
+        self._texts = {s.name: s.text for s in (*extension.sources, *extension.headers)}
         self._half_operators = lifts_half_flags(defines)
+        self._write_headers(extension)
         headers = headers_of(extension)
         failed = self._merged(extension, defines, headers)
         more = self._more_headers(failed, headers) if isinstance(failed, list) else headers
@@ -56,6 +57,15 @@ class Compiler:
             if len(apart) > 1:
                 failed = self._attempt(apart)
         return failure(failed, self._log) if isinstance(failed, list) else failed
+
+    def _write_headers(self, extension: Extension) -> None:
+        """The candidate's own headers, rewritten like its sources, where a quoted include finds them."""
+        for number, header in enumerate(extension.headers):
+            path = self._scratch / header.name
+            if not path.resolve().is_relative_to(self._scratch.resolve()):
+                continue
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(rewritten(header, f"moore_shared_header_{number}_"), encoding="utf-8", errors="replace")
 
     def _merged(
         self, extension: Extension, defines: list[str], headers: Headers

@@ -42,7 +42,7 @@ def module_name(extension: Extension) -> str:
 
 def headers_of(extension: Extension) -> Headers:
     """The least that the sources seem to need."""
-    texts = [source.text for source in extension.sources]
+    texts = [source.text for source in (*extension.sources, *extension.headers)]
     if any(_NEEDS_ALL_OF_TORCH.search(text) for text in texts):
         return Headers.ALL_OF_TORCH
     return Headers.PYTHON if any(_NEEDS_PYTHON.search(text) for text in texts) else Headers.LIGHT
@@ -80,13 +80,19 @@ def _groups(extension: Extension) -> list[list[Source]]:
 
 
 def _rewritten_group(group: list[Source], number: int) -> str:
-    parts = []
-    for k, source in enumerate(group):
-        text = source.text.replace("\0", " ").replace("\r\n", "\n")
-        if source.language == "cuda":  # g++ compiles C++ sources in PyTorch too, and takes no launches
-            text = rewrite_tokens(Tokens(text), prefix=f"moore_shared_{number}_{k}_")
-        parts.append(f"#line 1 {_quoted(source.name)}\n{text}\n")
-    return "".join(parts)
+    # g++ compiles C++ sources in PyTorch too, and takes no launches: they stay as they are.
+    return "".join(
+        rewritten(source, f"moore_shared_{number}_{k}_", cuda=source.language == "cuda")
+        for k, source in enumerate(group)
+    )
+
+
+def rewritten(source: Source, prefix: str, *, cuda: bool = True) -> str:
+    """One source as g++ reads it, under its own name; `prefix` begins the names that rewriting adds."""
+    text = source.text.replace("\0", " ").replace("\r\n", "\n")
+    if cuda:
+        text = rewrite_tokens(Tokens(text), prefix=prefix)
+    return f"#line 1 {_quoted(source.name)}\n{text}\n"
 
 
 def bindings(extension: Extension, headers: Headers) -> str:

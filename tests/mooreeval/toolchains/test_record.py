@@ -112,3 +112,16 @@ def test_a_setuptools_build_and_a_non_module_are_refused_and_name_the_feature(pa
 def test_a_wrong_keyword_raises_what_torch_would_raise(patched):
     with pytest.raises(TypeError):
         cpp_extension.load_inline("a", "", KERNEL, nonsense=1)
+
+
+def test_private_headers_are_recorded_with_their_own_and_nothing_from_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "k.cu").write_text('#include "a.cuh"\n#include "missing.h"\n#include "../up.h"\n#include <cuda.h>\n')
+    (tmp_path / "a.cuh").write_text('#include "sub/b.h"\n#include "a.cuh"\n')
+    (tmp_path / "sub" / "b.h").write_text("// b")
+    (tmp_path.parent / "up.h").write_text("// outside")
+    extension = extension_from_load({"name": "e", "sources": ["k.cu"]})
+    assert [h.name for h in extension.headers] == ["a.cuh", "sub/b.h"]
+    (tmp_path / "sub" / "b.h").write_text("// changed")
+    assert extension_from_load({"name": "e", "sources": ["k.cu"]}).content_hash() != extension.content_hash()
