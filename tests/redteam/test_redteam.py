@@ -1,0 +1,43 @@
+"""Candidates that try to be judged better than they are, and honest ones that look alike: each gets its status.
+
+tests/redteam/NAME/task.py         the task, in the KernelBench format
+tests/redteam/NAME/candidate.py    the attempt
+tests/redteam/NAME/expected.json   {"status": what must be concluded, ...}
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from support.selection import selected
+
+from mooreeval.candidate import load_candidate
+from mooreeval.config import load_config
+from mooreeval.task import load_task
+from mooreeval.verdict import Status
+from mooreeval.verify import LocalVerifier, Outcome
+
+WORKERS = 2
+SETTINGS = ("backend=simulator", "deadlines.run_seconds=20", "deadlines.record_seconds=20")
+CASES = sorted(path.parent for path in Path(__file__).parent.glob("*/candidate.py"))
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def outcomes(request: pytest.FixtureRequest) -> Mapping[str, Outcome]:
+    """The outcomes of all cases that this run selects, judged by one verifier."""
+    cases = selected(request, "case")
+    pairs = [(load_task(case / "task.py"), load_candidate(case / "candidate.py")) for case in cases]
+    with LocalVerifier(load_config(settings=SETTINGS)) as verifier:
+        judged = verifier.verify_many(pairs, WORKERS)
+    return {case.name: outcome for case, outcome in zip(cases, judged, strict=True)}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_case_has_its_status(outcomes: Mapping[str, Outcome], case: Path) -> None:
+    expected = json.loads((case / "expected.json").read_text(encoding="utf-8"))
+    outcome = outcomes[case.name]
+    assert outcome.verdict is not None, outcome.error
+    assert outcome.verdict.status is Status(expected["status"]), outcome.verdict.reason
