@@ -96,10 +96,10 @@ def main() -> None:
             name = f"{entry.task_name}/{entry.candidate_name}"
             if args.only and name not in args.only:
                 continue
-            command = [sys.executable, "-m", "musacoder.cli", "verify", str(entry.task_path), str(entry.candidate_path)]
+            command = [sys.executable, "-m", "musacoder", "verify", str(entry.task_path), str(entry.candidate_path)]
             command += ["--json", "--set", "deadlines.run_seconds=10"]
             cold, warm = measure(command, environment), measure(command, environment)
-            status = json.loads(cold.pop("stdout") or "{}").get("status", cold["stderr"])
+            status = json.loads(cold.pop("stdout"))["status"]
             warm.pop("stdout")
             rows.append({"name": name, "status": status, "cold": cold, "cached": warm})
             line = f"{name:<40} {status:<14} cold {cold['cpu_seconds']:6.1f} CPU-s {cold['wall_seconds']:6.1f} s"
