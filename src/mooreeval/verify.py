@@ -27,7 +27,7 @@ from mooreeval.errors import NotJudged, TaskError, Transient
 from mooreeval.execute import conclude
 from mooreeval.execute.children import Launcher
 from mooreeval.execute.conclude import Conclusion
-from mooreeval.execute.judge import Evidence, Judgement
+from mooreeval.execute.evidence import Evidence
 from mooreeval.execute.seeds import new_secret
 from mooreeval.task import Task
 from mooreeval.verdict import Status, Verdict
@@ -133,6 +133,8 @@ class LocalVerifier:
 
     # --------------------------------------------------------------------------------------------------------- verdict
     def _judge(self, task: Task, candidate: Candidate, progress: Progress) -> Verdict:
+        from mooreeval.execute.judge import Judgement  # loads torch, while the launcher does so too
+
         judgement = Judgement(task, candidate, self.config, self.secret, self._launcher, self._toolchain, progress)
         conclusion = judgement.conclude()
         conclusion = conclude.shape_specialised(conclusion, judgement.evidence.forced)

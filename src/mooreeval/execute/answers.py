@@ -10,8 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from mooreeval.execute.tensors import from_wire
-from mooreeval.execute.wire import Message, read_values
+from mooreeval.execute.wire import Message
 from mooreeval.toolchains.base import Extension, Recording, Source
 from mooreeval.verdict import FindingKind
 
@@ -133,17 +132,6 @@ def read_answer(message: Message, model: type[_Claim], op: str) -> Any:
 def read_report(data: Any) -> Report:
     """A report from a file that a dying child left."""
     return _validated(Report, data)
-
-
-def read_outputs(message: Message) -> dict[str, Any]:
-    """The values of a trial as fresh CPU tensors: `outputs` and `inputs_after`."""
-    try:
-        values = {name: from_wire(value) for name, value in read_values(message).items()}
-    except Exception as error:
-        raise Malformed("its tensors can't be read") from error
-    if set(values) != {"outputs", "inputs_after"}:
-        raise Malformed("it sent other values than asked for")
-    return values
 
 
 def _validated(model: type[_Claim], data: Any) -> Any:

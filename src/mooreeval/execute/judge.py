@@ -13,7 +13,7 @@ import math
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 import torch
@@ -28,12 +28,12 @@ from mooreeval.execute.answers import (
     Report,
     TrialAnswer,
     read_answer,
-    read_outputs,
     read_report,
 )
 from mooreeval.execute.children import Child, ChildEnded, Launcher
 from mooreeval.execute.compare import compare_inputs, compare_outputs
 from mooreeval.execute.conclude import Conclusion
+from mooreeval.execute.evidence import Evidence
 from mooreeval.execute.schedule import Schedule, schedules
 from mooreeval.execute.seeds import derive_seed
 from mooreeval.execute.tensors import from_wire
@@ -41,7 +41,7 @@ from mooreeval.execute.wire import Message, TensorData, read_values
 from mooreeval.task import Task
 from mooreeval.toolchains.base import Artefact, BuildFailure, Extension, Recording
 from mooreeval.toolchains.locate import SourceMap
-from mooreeval.verdict import Finding, Launch, Mismatch, Reduction, Trial
+from mooreeval.verdict import Finding, Mismatch, Reduction, Trial
 
 STAND_IN_SECONDS = 10.0  # the recorder's forward pass computes nothing of interest
 
@@ -58,35 +58,6 @@ class Toolchain(Protocol):
     def findings(
         self, report: dict[str, Any], artefacts: list[Artefact], candidate_text: str, recording: Recording
     ) -> list[Finding]: ...
-
-
-@dataclass
-class Evidence:
-    """What has been learnt so far; every conclusion is told with it."""
-
-    init_inputs: Any = None
-    state: Any = None
-    example: Any = None
-    reductions: tuple[Reduction, ...] = ()
-    forced: tuple[str, ...] = ()
-    recording: Recording = field(default_factory=Recording)
-    artefacts: list[Artefact] = field(default_factory=list)
-    device: str | None = None
-    tensor_device: str = ""  # where outputs must be
-    trials: list[Trial] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
-    launches: dict[tuple[Any, ...], int] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
-    shapes: list[dict[str, Any]] = field(default_factory=list)
-    output_tail: str | None = None
-    stage_seconds: dict[str, float] = field(default_factory=dict)
-
-    def launch_table(self) -> tuple[Launch, ...]:
-        """The launches of all trials, aggregated."""
-        return tuple(
-            Launch(kernel=kernel, grid=grid, block=block, shared_bytes=shared, count=count)
-            for (kernel, grid, block, shared), count in self.launches.items()
-        )
 
 
 class Judgement:
@@ -295,7 +266,7 @@ class Judgement:
         self._observe(answer.report)
         if stop := conclude.trial_stopped(answer.error, answer.report, self.evidence.findings, self.candidate.code):
             return stop
-        got = _or_end(child, lambda: read_outputs(message))
+        got = _or_end(child, lambda: _read_outputs(message))
         with self._stage("compare"):
             mismatch = self._compare(got, answer.devices, values)
         if index == 0:
@@ -379,6 +350,17 @@ def _report_left_behind(child: Child) -> Report | None:
 def _has_elements(value: Any) -> bool:
     """Whether there is anything for a kernel to compute: an empty output needs no launch."""
     return any(math.prod(shape["shape"]) for shape in _shapes("output", value))
+
+
+def _read_outputs(message: Message) -> dict[str, Any]:
+    """The values of a trial as fresh CPU tensors: `outputs` and `inputs_after`."""
+    try:
+        values = {name: from_wire(value) for name, value in read_values(message).items()}
+    except Exception as error:
+        raise Malformed("its tensors can't be read") from error
+    if set(values) != {"outputs", "inputs_after"}:
+        raise Malformed("it sent other values than asked for")
+    return values
 
 
 def _shapes(name: str, value: Any) -> list[dict[str, Any]]:

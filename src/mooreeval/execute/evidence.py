@@ -1,0 +1,38 @@
+"""What a judgement has learnt so far. Without torch, so that a verdict can be written where nothing had to run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from mooreeval.toolchains.base import Artefact, Recording
+from mooreeval.verdict import Finding, Launch, Reduction, Trial
+
+
+@dataclass
+class Evidence:
+    """What has been learnt so far; every conclusion is told with it."""
+
+    init_inputs: Any = None
+    state: Any = None
+    example: Any = None
+    reductions: tuple[Reduction, ...] = ()
+    forced: tuple[str, ...] = ()
+    recording: Recording = field(default_factory=Recording)
+    artefacts: list[Artefact] = field(default_factory=list)
+    device: str | None = None
+    tensor_device: str = ""  # where outputs must be
+    trials: list[Trial] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    launches: dict[tuple[Any, ...], int] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    shapes: list[dict[str, Any]] = field(default_factory=list)
+    output_tail: str | None = None
+    stage_seconds: dict[str, float] = field(default_factory=dict)
+
+    def launch_table(self) -> tuple[Launch, ...]:
+        """The launches of all trials, aggregated."""
+        return tuple(
+            Launch(kernel=kernel, grid=grid, block=block, shared_bytes=shared, count=count)
+            for (kernel, grid, block, shared), count in self.launches.items()
+        )
