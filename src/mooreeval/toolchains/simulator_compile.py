@@ -70,6 +70,7 @@ class Compiler:
     def _merged(
         self, extension: Extension, defines: list[str], headers: Headers
     ) -> BuildFailure | list[Message] | None:
+        self._headers = headers
         if extension.functions is not None:
             self._texts[BINDINGS] = bindings(extension, headers).partition("\n")[2]
         return self._attempt(compose(extension, defines, merged=True, headers=headers))
@@ -100,7 +101,9 @@ class Compiler:
         return self._link(objects)
 
     def _compile_flags(self) -> list[str]:
-        prelude = self._parts.prelude(True) if self._half_operators else self._prepared.prelude
+        with_python = self._headers is Headers.PYTHON
+        special = self._half_operators or with_python
+        prelude = self._parts.prelude(self._half_operators, with_python) if special else self._prepared.prelude
         return [
             *candidate_flags(self._half_operators), f"-fdebug-prefix-map={self._scratch}=.", "-include", str(prelude),
             *self._parts.include_flags,

@@ -101,16 +101,17 @@ class Parts:
         """Key of the precompiled header, which fits one set of flags alone."""
         return self._key("prelude", candidate_flags(half_operators), *_OWN_HEADERS)
 
-    def prelude(self, half_operators: bool, spent: dict[str, float] | None = None) -> Path:
-        """The precompiled header for these flags; the one with operators is made when somebody asks for it."""
-        key = self.prelude_key(half_operators)
-        return self._part("prelude", PRELUDE_NAME, key, {} if spent is None else spent, half_operators)
+    def prelude(self, half_operators: bool, with_python: bool = False, spent: dict[str, float] | None = None) -> Path:
+        """The precompiled header for these flags. Those with half operators or with pybind11 are made when somebody
+        asks for them: few candidates do."""
+        key = self.prelude_key(half_operators) + ("-python" if with_python else "")
+        return self._part("prelude", PRELUDE_NAME, key, {} if spent is None else spent, half_operators, with_python)
 
     def prepare(self) -> Prepared:
         """All parts, made now where the cache lacks them."""
         spent: dict[str, float] = {}
         with ThreadPoolExecutor(1, thread_name_prefix="prelude") as beside:  # the longest of them, on a core of its own
-            prelude = beside.submit(self.prelude, False, spent)
+            prelude = beside.submit(self.prelude, False, False, spent)
             runtime = self._part("runtime", RUNTIME_NAME, self._key("runtime", [], "runtime", "include"), spent)
             device = None
             if any((SIMULATOR / "device").glob("*.cpp")):
@@ -166,8 +167,10 @@ class Parts:
             folder, _PREPARE_SECONDS,
         )  # fmt: skip
 
-    def _prelude(self, folder: Path, half_operators: bool) -> Ran:
-        shutil.copy(SIMULATOR / "binding" / PRELUDE_NAME, folder / PRELUDE_NAME)
+    def _prelude(self, folder: Path, half_operators: bool, with_python: bool) -> Ran:
+        text = (SIMULATOR / "binding" / PRELUDE_NAME).read_text(encoding="utf-8")
+        more = '#include "with_python.h"\n' if with_python else ""
+        (folder / PRELUDE_NAME).write_text(text + more, encoding="utf-8")
         command = [
             self.compiler,
             *candidate_flags(half_operators),
