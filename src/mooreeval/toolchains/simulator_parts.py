@@ -33,6 +33,7 @@ CANDIDATE_FLAGS = (
     "-std=c++20", "-O2", "-g1", "-fPIC", "-fvisibility=hidden", "-pthread",
     "-fsanitize=thread,alignment", "--param=tsan-distinguish-volatile=1", "--param=tsan-instrument-func-entry-exit=0",
     "-fno-optimize-sibling-calls",  # a barrier that is the last thing a thread does must still know its line
+    "-fno-partial-inlining",  # what is split off takes the line of the test that led to it
     "-fwrapv", "-fno-strict-aliasing", "-fno-delete-null-pointer-checks", "-ftrivial-auto-var-init=pattern",
     "-Wno-narrowing", "-Wno-attributes", "-Wno-deprecated-declarations", "-Wno-unknown-pragmas", "-Winvalid-pch",
     "-fno-diagnostics-show-caret", "-fdiagnostics-color=never", "-fmessage-length=0", "-fmax-errors=40",

@@ -47,8 +47,8 @@ void report(const char* kind, const char* message) {
   add_finding({.kind = kind, .pc = address_of(__builtin_return_address(0))}, "%s", message);
 }
 
-void trap(const char* message) {
-  add_finding({.kind = "trap", .pc = address_of(__builtin_return_address(0))}, "%s", message);
+void trap(const char* message, const void* caller) {
+  add_finding({.kind = "trap", .pc = address_of(caller ? caller : __builtin_return_address(0))}, "%s", message);
   report_and_leave(EXIT_TRAP);
 }
 

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -70,6 +71,9 @@ void tell_shared_fault(const Fault& f, const SharedMemory& shared) {
                 v->bytes);
 }
 
+Address innermost_foreign_frame(Address interrupted);
+Address recursive_call(Address interrupted);
+
 bool told_before(const Fault& f) { return settings.check && f.address - check::told_address < check::told_bytes; }
 
 void tell_bad_access(const Fault& f, bool protection_fault) {
@@ -78,7 +82,7 @@ void tell_bad_access(const Fault& f, bool protection_fault) {
     add_finding({.kind = "misaligned", .pc = f.pc}, "%s accesses memory through a misaligned or impossible address",
                 f.who);
   else if (w && w->fiber_now && w->fiber_now->guard_holds(f.address))
-    add_finding({.kind = "stack_overflow", .pc = f.pc}, "a device thread uses more than %zu KiB of stack",
+    add_finding({.kind = "stack_overflow", .pc = recursive_call(f.pc)}, "a device thread uses more than %zu KiB of stack",
                 STACK_BYTES >> 10);
   else if (told_before(f))
     return;
@@ -93,8 +97,6 @@ void tell_bad_access(const Fault& f, bool protection_fault) {
     add_finding({.kind = w ? "out_of_bounds" : "trap", .pc = f.pc},
                 "%s %s address 0x%zx, which belongs to no allocation", f.who, f.verb, static_cast<size_t>(f.address));
 }
-
-Address innermost_foreign_frame(Address interrupted);
 
 void on_bad_access(int, siginfo_t* info, void* context) {
   // The processor reports a protection fault, unlike a page fault, without an address.
@@ -111,7 +113,7 @@ void on_trap(int signal, siginfo_t* info, void* context) {
   const char* what = signal == SIGFPE   ? "divides an integer by zero (or the least integer by -1)"
                      : signal == SIGILL ? "ran into an illegal instruction"
                                         : "called abort";
-  add_finding({.kind = "trap", .pc = signal == SIGABRT ? 0 : f.pc}, "%s %s", f.who, what);
+  add_finding({.kind = "trap", .pc = signal == SIGABRT ? innermost_foreign_frame(f.pc) : f.pc}, "%s %s", f.who, what);
   report_and_leave(EXIT_TRAP);
 }
 
@@ -125,18 +127,34 @@ void on_arithmetic_fault(int signal, siginfo_t* info, void* context) {
 
 bool is_ours_or_libc(const char* file) { return strstr(file, "libmoore_sim") || strstr(file, "/libc.so"); }
 
-// The innermost frame that is the candidate's: a kernel in check mode is mostly found inside a hook of ours.
-Address innermost_foreign_frame(Address interrupted) {
+// The interrupted frame and its callers, as return addresses (of the interrupted one: its instruction plus one).
+template <class Visit>
+Address first_frame(Address interrupted, Visit is_wanted) {
   void* frames[48];
   const int count = backtrace(frames, 48);
   bool below_signal = false;
   for (int i = 0; i < count; ++i) {
     const Address frame = address_of(frames[i]);
-    below_signal |= frame == interrupted - 1;
-    Dl_info where{};
-    if (below_signal && dladdr(frames[i], &where) && where.dli_fname && !is_ours_or_libc(where.dli_fname)) return frame + 1;
+    const bool innermost = !below_signal && frame == interrupted - 1;
+    below_signal |= innermost;
+    if (below_signal && is_wanted(frames + i, count - i)) return innermost ? interrupted : frame;
   }
   return interrupted;
+}
+
+// The innermost frame that is the candidate's: a kernel in check mode is mostly found inside a hook of ours.
+Address innermost_foreign_frame(Address interrupted) {
+  return first_frame(interrupted, [](void* const* frames, int) {
+    Dl_info where{};
+    return dladdr(*frames, &where) && where.dli_fname && !is_ours_or_libc(where.dli_fname);
+  });
+}
+
+// Where a function calls itself, at once or through others: which instruction met the stack's end is chance.
+Address recursive_call(Address interrupted) {
+  return first_frame(interrupted, [](void* const* frames, int count) {
+    return std::count(frames, frames + count, *frames) > 1;
+  });
 }
 
 // How far a kernel has come: no two moments are alike between which a thread or a block ended.

@@ -117,7 +117,8 @@ MOORE_SIM_API size_t device_bytes_from(const void* pointer);
 
 // ------------------------------------------------------------------------------------------------ findings and errors
 MOORE_SIM_API void report(const char* kind, const char* message);   // kind: a value of verdict.FindingKind
-[[noreturn]] MOORE_SIM_API void trap(const char* message);          // __trap, assert: report, flush, leave the process
+// __trap, assert: report, flush, leave the process. `caller`: a return address, where it is not that of this call.
+[[noreturn]] MOORE_SIM_API void trap(const char* message, const void* caller = nullptr);
 [[noreturn]] MOORE_SIM_API void unsupported(const char* feature);   // a feature met only at run time: report, flush, leave
 MOORE_SIM_API int last_error(bool clear);                           // cudaError_t of the last failed launch or call
 MOORE_SIM_API void set_error(int error);

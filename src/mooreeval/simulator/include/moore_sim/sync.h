@@ -34,12 +34,12 @@ MOORE_SIM_DEVICE void __builtin_assume(bool) {}
 MOORE_SIM_DEVICE void __assume(bool) {}
 
 // assert() of the C library ends in __assert_fail. This one is found first by the linker because it is hidden; in host
-// code it behaves as the original.
-extern "C" [[noreturn]] __attribute__((visibility("hidden"))) inline void __assert_fail(
+// code it behaves as the original. Not inlined: its return address is the line of the assertion.
+extern "C" [[noreturn]] __attribute__((visibility("hidden"), noinline)) inline void __assert_fail(
     const char* assertion, const char* file, unsigned int line, const char* function) noexcept {
   char message[512];
   std::snprintf(message, sizeof message, "%s:%u: %s: Assertion `%s' failed.", file, line, function, assertion);
-  if (moore_sim::in_kernel()) moore_sim::trap(message);
+  if (moore_sim::in_kernel()) moore_sim::trap(message, __builtin_return_address(0));
   std::fprintf(stderr, "%s\n", message);
   std::abort();
 }
