@@ -21,6 +21,7 @@ _NUMBER = r"(?<![\w.])(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]{0,3}(?![\w.])"
 _CHAIN = re.compile(rf"{_NUMBER}(?:\s*(?:\*|<<)\s*{_NUMBER})*")
 _PART = re.compile(rf"(\*|<<)?\s*({_NUMBER})")
 # Index arithmetic (`blockIdx.x * 4096`) tells of dimensions; hence not `blockIdx` and its like.
+_POWERS = frozenset(1 << power for power in range(2, 11))  # up to the largest block
 _BLOCK_WORDS = re.compile(
     r"threads|thread(?!Idx)|block(?!Idx|Dim)|tile|warp|lane|grid(?!Dim)|<<<|dim3|launch_bounds|shared|smem|unroll|tpb",
     re.IGNORECASE,
@@ -33,6 +34,11 @@ class Literals:
 
     all: frozenset[int]
     sizes: frozenset[int]
+
+    @property
+    def tiles(self) -> frozenset[int]:
+        """Powers of two that may be the size of a tile, a block or a vector."""
+        return self.all & _POWERS
 
 
 def candidate_literals(text: str) -> Literals:

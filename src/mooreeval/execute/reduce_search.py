@@ -90,6 +90,7 @@ class Search:
     values: dict[Size, int] = field(default_factory=dict)
     kept: set[Size] = field(default_factory=set)  # not to be touched: the candidate carries them
     given_up: list[Size] = field(default_factory=list)  # carried, and touched nonetheless
+    keeping_tiles: bool = True  # no size loses its residue modulo the candidate's tile
     _fixed: set[Size] = field(default_factory=set)  # the model allows no other value, or it has no effect
     _effects: dict[Size, Exponents] = field(default_factory=dict)
     _runs: dict[tuple[int, ...], FakeRun | None] = field(default_factory=dict)
@@ -105,6 +106,11 @@ class Search:
         self.kept = {size for size in self.sizes if self._is_carried(size)}
         self._keep_what_determines_carried_shapes()
         self._run_stages(aim, ceiling)
+        if not within(self.now.cost, ceiling):
+            self.keeping_tiles = False
+            self._fixed.clear()
+            self._effects.clear()
+            self._run_stages(lambda _factor: ceiling, ceiling)
         for size in sorted(self.kept, key=lambda size: (size.kind != "batch", -size.original, size.name)):
             if within(self.now.cost, ceiling):
                 return
@@ -165,6 +171,22 @@ class Search:
         if not self._probe(joined, stage):
             self.sizes, self.values, self._runs = state
 
+    # ----------------------------------------------------------------------------------------------------------- tiles
+    def untiled(self) -> list[Size]:
+        """Sizes that lost their residue modulo the candidate's tile: its kernel may rest on it without a guard."""
+        return [size for size in self.sizes if not self._keeps_tile(size, self.values[size])]
+
+    def _keeps_tile(self, size: Size, value: int) -> bool:
+        """A kernel for whole tiles is honest where the task's size is a multiple of the tile.
+
+        Which power of two among the candidate's integers is the tile can't be told: the largest one that fits is taken.
+        A batch is walked, not tiled.
+        """
+        if size.kind not in ("size", "small"):
+            return True
+        tile = max((power for power in self.literals.tiles if power <= size.original), default=1)
+        return (size.original - value) % tile == 0
+
     # ------------------------------------------------------------------------------------------------ carried literals
     def _is_carried(self, size: Size) -> bool:
         """Whether the candidate carries this size. A batch that equals a block size does so by accident."""
@@ -215,7 +237,8 @@ class Search:
     def _options(self, size: Size, values: Mapping[Size, int], floor: int) -> list[int]:
         """Lower values, descending; sizes that were different stay different."""
         taken = {value for other, value in values.items() if other.original != size.original}
-        return [v for v in ladder(size.original, floor) if v < values[size] and v not in taken and size.allows(v)]
+        options = [v for v in ladder(size.original, floor) if v < values[size] and v not in taken and size.allows(v)]
+        return [v for v in options if self._keeps_tile(size, v)] if self.keeping_tiles else options
 
     # ------------------------------------------------------------------------------------------------------------ runs
     def _accept(self, plan: Plan[Size]) -> bool:

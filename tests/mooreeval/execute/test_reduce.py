@@ -299,3 +299,37 @@ def test_the_tasks_of_kernelbench_fit(level: int, over: int) -> None:
         if not reduced.within_ceiling:
             too_large.append(task.task_id)
     assert len(too_large) <= over
+
+
+# ------------------------------------------------------------------------------------------------------------ tiles
+def kernel_text(body: str) -> str:
+    return f'SOURCE = """{body}"""\n'
+
+
+def test_sizes_keep_their_residue_modulo_the_candidates_tile() -> None:
+    # No guard is needed on 384 times 1024 elements, nor where the last 200 of them are known to remain.
+    row = kernel_text("for (int i = 0; i < n / 1024; ++i) sum += x[i * 1024 + threadIdx.x];")
+    assert used(reduce_task(RELU, row))["dim"] % 1024 == 0
+    odd = RELU.replace("393216", str(393216 + 200))
+    assert used(reduce_task(odd, row))["dim"] % 1024 == 200
+    assert reduce_task(RELU, row).forced == []
+
+
+def test_a_product_of_matrices_keeps_whole_tiles_below_the_ceiling() -> None:
+    code = simple(
+        "torch.matmul(x, y[0])", "N = 4096\n\ndef get_inputs():\n    return [torch.rand(N, N), torch.rand(N, N)]"
+    )
+    for tile in (16, 128, 1024):
+        reduced = reduce_task(code, kernel_text(f"mm<<<dim3(n / {tile}, n / {tile}), {tile}>>>(a, b, c, n);"))
+        assert used(reduced)["N"] % tile == 0
+        assert reduced.forced == []
+        assert reduced.within_ceiling
+
+
+def test_tiles_that_cost_too_much_are_given_up_and_said() -> None:
+    body = "N = 2048\n\ndef get_inputs():\n    return [torch.rand(N, N, 4), torch.rand(N, N)]"
+    code = simple("torch.einsum('abk,cd->abcd', x, y[0]).sum()", body)
+    reduced = reduce_task(code, kernel_text("const int tile = 1024;"))
+    assert reduced.within_ceiling
+    assert used(reduced)["N"] < 1024
+    assert reduced.forced == ["N=2048"]
