@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mooreeval.errors import UsageError
+from mooreeval.errors import NotJudged, UsageError
 
 AUTO_ORDER = ("musa", "cuda", "simulator")
 NOT_YET = "this version of MooreEval does not drive this backend yet"
@@ -31,17 +31,19 @@ def available_backends() -> list[BackendInfo]:
 
 
 def choose_backend(name: str) -> str:
-    """`name`, or for `auto` the first available one; UsageError with what is missing."""
+    """`name`, or for `auto` the first available one.
+
+    Raises UsageError for a backend that is unknown or not here, NotJudged where the simulator, which every machine can
+    have, lacks a part; both say what is missing and how to get it.
+    """
     if name == "auto":
-        for candidate in AUTO_ORDER:
-            if _PROBES[candidate]().available:
-                return candidate
-        raise UsageError(f"no backend is available here: {_simulator().how_to_get or _simulator().detail}")
+        name = next((b for b in AUTO_ORDER if _PROBES[b]().available), "simulator")
     if name not in _PROBES:
         raise UsageError(f"there is no backend {name!r}; choose one of auto, {', '.join(_PROBES)}")
     info = _PROBES[name]()
     if not info.available:
-        raise UsageError(f"backend {name} is not available here: {info.detail}. {info.how_to_get}".strip())
+        kind = NotJudged if name == "simulator" else UsageError
+        raise kind(f"backend {name} is not available here: {info.detail}; {info.how_to_get}")
     return name
 
 

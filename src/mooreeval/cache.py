@@ -22,8 +22,10 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 from mooreeval.errors import NotJudged, UsageError
+from mooreeval.space import is_no_space, no_space, require_space
 
 DEFAULT_LIMIT_BYTES = 10 << 30
+CACHE_REMEDY = "set MOOREEVAL_CACHE to another folder"
 _MANIFEST = "manifest.json"
 _IN_USE_SECONDS = 600.0  # an entry used this recently is never evicted
 _STALE_SECONDS = 6 * 3600.0  # a staging folder this old has no writer any more
@@ -49,6 +51,10 @@ class FileCache:
             for name in ("entries", "staging", "locks"):
                 (self.root / name).mkdir(parents=True, exist_ok=True)
 
+    def require_space(self) -> None:
+        """NotJudged where next to nothing more can be kept."""
+        require_space(self.root, CACHE_REMEDY)
+
     def get(self, key: str) -> Path | None:
         """The folder of an entry, now the most recently used; None where there is none (or only a damaged one)."""
         folder = self.root / "entries" / key
@@ -63,15 +69,10 @@ class FileCache:
 
     def put(self, key: str, write: Callable[[Path], None]) -> Path:
         """Let `write` fill a folder and make it the entry; a complete one that is there already wins."""
-        with self._told_clearly():
-            staging = Path(tempfile.mkdtemp(prefix=f"{key[:16]}-", dir=self.root / "staging"))
-        try:
+        with self.scratch(f"{key[:16]}-") as staging, self._told_clearly():
             write(staging)
-            with self._told_clearly():
-                _write_manifest(staging)
-                self._publish(staging, self.root / "entries" / key)
-        finally:
-            shutil.rmtree(staging, ignore_errors=True)
+            _write_manifest(staging)
+            self._publish(staging, self.root / "entries" / key)
         self.evict()
         return self.root / "entries" / key
 
@@ -93,6 +94,16 @@ class FileCache:
             yield
         finally:
             os.close(handle)
+
+    @contextlib.contextmanager
+    def scratch(self, prefix: str) -> Generator[Path]:
+        """A folder beside the entries, removed afterwards; what a killed process leaves is swept as in `evict`."""
+        with self._told_clearly():
+            folder = Path(tempfile.mkdtemp(prefix=prefix, dir=self.root / "staging"))
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
     def evict(self) -> None:
         """Drop the least recently used entries beyond the limit, and what dead writers left."""
@@ -144,10 +155,10 @@ class FileCache:
 
 def cache_error(error: OSError, root: Path) -> NotJudged | UsageError:
     """One clear line about a cache folder that failed us."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return NotJudged(f"no space left in the cache folder {root}: free some, or set MOOREEVAL_CACHE to another")
+    if is_no_space(error):
+        return no_space(root, CACHE_REMEDY)
     reason = os.strerror(error.errno) if error.errno else str(error)
-    return UsageError(f"the cache folder {root} cannot be written ({reason}): set MOOREEVAL_CACHE to another")
+    return UsageError(f"the cache folder {root} cannot be written ({reason}): {CACHE_REMEDY}")
 
 
 def _listing(folder: Path) -> list[Path]:

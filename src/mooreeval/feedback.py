@@ -89,7 +89,8 @@ def _fitted(block: _Block, room: int) -> str:
 
 def _blocks(verdict: Verdict, code: list[str], config: FeedbackConfig) -> Iterator[_Block]:
     width = config.line_characters
-    reason = _one_line(verdict.reason, 2 * width)
+    told_below = any(t.mismatch for t in verdict.trials) and verdict.status is Status.INCORRECT
+    reason = "" if told_below else _one_line(verdict.reason, 2 * width)
     yield _Block(f"{_HEADLINES[verdict.status]}\n{reason}" if reason else _HEADLINES[verdict.status])
     for hit in verdict.rules:
         evidence = f" Evidence: {_one_line(hit.evidence, width)}" if hit.evidence else ""
@@ -160,8 +161,12 @@ def _mismatch_text(trial: Trial, mismatch: Mismatch, width: int) -> str:
     schedule = f" (threads ran in the order: {_one_line(trial.schedule, 40)})" if trial.schedule else ""
     lines = [f"Mismatch{schedule}: {_one_line(mismatch.message, 4 * width)}"]
     for index, got, expected in mismatch.examples:
-        lines.append(f"  {mismatch.output}{list(index)}: got {got:.6g}, expected {expected:.6g}")
+        lines.append(f"  {mismatch.output}{list(index)}: got {_number(got)}, expected {_number(expected)}")
     return "\n".join(lines)
+
+
+def _number(value: int | float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:.6g}"
 
 
 def _context_blocks(verdict: Verdict, width: int) -> Iterator[_Block]:

@@ -25,6 +25,7 @@ DATA_EXTRA = "data"  # the extra of our distribution that brings `datasets` and 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 _LEVEL_SPLIT = re.compile(r"level_?(\d+)", re.IGNORECASE)
 _SAVED_DATASET_FILES = ("dataset_dict.json", "state.json")
+_DATA_SUFFIXES = frozenset((".parquet", ".jsonl", ".json", ".csv", ".arrow"))
 
 
 def load_tasks(
@@ -33,7 +34,8 @@ def load_tasks(
     """All tasks that `spec` names, in natural order of their ids.
 
     Args:
-        spec: a `.py`, `.jsonl` or `.parquet` file, a folder, or a Hugging Face data set id (`owner/name`).
+        spec: a `.py`, `.jsonl` or `.parquet` file, a folder of tasks, a data set in a folder (as the hub or
+            `save_to_disk` lays it out), or a Hugging Face data set id (`owner/name`).
         levels: keep only these levels.
         ids: keep only these task ids, each of which must exist.
 
@@ -68,7 +70,7 @@ def _read(spec: str | Path) -> list[Task]:
     if is_folder and any((path / name).is_file() for name in _SAVED_DATASET_FILES):
         return list(_from_saved_dataset(path))
     if is_folder:
-        return list(_from_folder(path))
+        return list(_from_folder(path)) or list(_from_data_files(path))
     if exists:
         return list(_from_file(path))
     if _HUB_ID.fullmatch(str(spec)) and path.suffix != ".py":
@@ -142,12 +144,22 @@ def _from_saved_dataset(path: Path) -> Iterator[Task]:
     yield from _from_dataset(data, str(path))
 
 
+def _from_data_files(root: Path) -> Iterator[Task]:
+    """A folder laid out as on the hub: `data/train-00000-of-00001.parquet`, `train.jsonl` and the like."""
+    if any(path.suffix.lower() in _DATA_SUFFIXES for path in root.rglob("*")):
+        yield from _loaded(str(root.absolute()), str(root), f"{root}: not a readable data set")
+
+
 def _from_hub(name: str) -> Iterator[Task]:
+    yield from _loaded(name, name, f"{name}: no such file, and no data set of that name loads")
+
+
+def _loaded(source: str, name: str, complaint: str) -> Iterator[Task]:
     datasets = _package("datasets")
     try:
-        data = datasets.load_dataset(name)
+        data = datasets.load_dataset(source)
     except Exception as error:  # noqa: BLE001  network, login, no such set, bad files: all reach us as different classes
-        raise UsageError(f"{name}: no such file, and no data set of that name loads ({_first_line(error)})") from None
+        raise UsageError(f"{complaint} ({_first_line(error)})") from None
     yield from _from_dataset(data, name)
 
 

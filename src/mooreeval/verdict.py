@@ -107,7 +107,7 @@ class Mismatch(Record):
     max_rel_error: float | None = None
     patterns: tuple[str, ...] = ()  # e.g. "all_zero", "nan", "constant", "transposed", "tail", "factor"
     first: tuple[int, ...] | None = None  # index of the first wrong element
-    examples: tuple[tuple[tuple[int, ...], float, float], ...] = ()  # (index, got, expected)
+    examples: tuple[tuple[tuple[int, ...], int | float, int | float], ...] = ()  # (index, got, expected)
 
 
 class Trial(Record):

@@ -11,12 +11,15 @@ one more try where that may help. Safe to call from several threads: each call h
 
 from __future__ import annotations
 
+import contextlib
 import platform
 import sys
-from collections.abc import Callable, Iterable, Iterator
+import tempfile
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -29,6 +32,7 @@ from mooreeval.execute.children import Launcher
 from mooreeval.execute.conclude import Conclusion
 from mooreeval.execute.evidence import Evidence
 from mooreeval.execute.seeds import new_secret
+from mooreeval.space import is_no_space, no_space, require_space
 from mooreeval.task import Task
 from mooreeval.verdict import Status, Verdict
 
@@ -36,6 +40,7 @@ __all__ = ["BackendInfo", "LocalVerifier", "Outcome", "ScriptedVerifier", "Verif
 
 Progress = Callable[[str], None]
 TRIES = 2
+SCRATCH_REMEDY = "set TMPDIR to another folder"
 
 
 class Verifier(Protocol):
@@ -63,7 +68,8 @@ class LocalVerifier:
         self.config = config.with_backend(choose_backend(config.backend))
         self.secret = config.seed or new_secret()
         self._toolchain: Any = _toolchain(self.config)
-        self._launcher = Launcher()
+        with _told_where_space_ends(Path(tempfile.gettempdir())):
+            self._launcher = Launcher()
         self._launcher.start()
 
     def __enter__(self) -> Self:
@@ -84,14 +90,13 @@ class LocalVerifier:
             return self._verdict(task, candidate, Conclusion(Status.NO_CANDIDATE, candidate.reason), Evidence())
         report = progress or (lambda _stage: None)
         report("prepare")
-        self._toolchain.prepare()
-        for attempt in range(1, TRIES + 1):
-            try:
-                return self._judge(task, candidate, report)
-            except Transient:
-                if attempt == TRIES:
-                    raise
-        raise AssertionError("unreachable")
+        with _told_where_space_ends(self._launcher.root):
+            require_space(self._launcher.root, SCRATCH_REMEDY)
+            self._toolchain.prepare()
+            for _attempt in range(1, TRIES):
+                with contextlib.suppress(Transient):
+                    return self._judge(task, candidate, report)
+            return self._judge(task, candidate, report)
 
     def verify_many(
         self,
@@ -172,6 +177,16 @@ class LocalVerifier:
             config_hash=self.config.config_hash(),
             stage_seconds=evidence.stage_seconds,
         )
+
+
+@contextlib.contextmanager
+def _told_where_space_ends(scratch: Path) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        if is_no_space(error):
+            raise no_space(scratch, SCRATCH_REMEDY) from error
+        raise
 
 
 def one_line(text: str) -> str:

@@ -19,6 +19,7 @@ from rich.text import Text
 
 from mooreeval.backends import BackendInfo, available_backends
 from mooreeval.cache import default_cache_dir
+from mooreeval.execute.launcher import namespaces_available
 from mooreeval.render import strict_json
 
 GIB = 1 << 30
@@ -55,7 +56,6 @@ def all_checks() -> Iterator[Check]:
     yield _tool("addr2line", True, "finds the source lines of faults", "apt-get install binutils")
     yield _tool("nvcc", False, "backend cuda; confirms compile errors", "install the CUDA toolkit")
     yield _gpu()
-    yield _tool("bwrap", False, "a stronger sandbox", "apt-get install bubblewrap")
     yield _user_namespaces()
     yield _cache()
     yield _memory()
@@ -116,18 +116,10 @@ def _gpu() -> Check:
 
 
 def _user_namespaces() -> Check:
-    unshare = shutil.which("unshare")
-    works = bool(unshare) and _succeeds([str(unshare), "--user", "--map-root-user", "true"])
-    if works:
-        return Check("user namespaces", True, False, "work")
-    return Check("user namespaces", False, False, "cannot be made here", "sysctl kernel.unprivileged_userns_clone=1")
-
-
-def _succeeds(command: list[str]) -> bool:
-    try:
-        return subprocess.run(command, capture_output=True, timeout=10, stdin=subprocess.DEVNULL).returncode == 0
-    except (OSError, subprocess.SubprocessError):
-        return False
+    if namespaces_available():
+        return Check("user namespaces", True, False, "work: a candidate sees no other process and no network")
+    how = "sysctl kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0"
+    return Check("user namespaces", False, False, "cannot be made here: candidates are judged without them", how)
 
 
 def _cache() -> Check:

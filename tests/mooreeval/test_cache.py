@@ -130,3 +130,16 @@ def test_no_space_is_the_judges_failure(tmp_path: Path) -> None:
     told = cache_error(full.value, tmp_path)
     assert isinstance(told, NotJudged)
     assert "no space left" in str(told)
+
+
+def test_scratch_of_a_killed_process_is_swept_and_that_of_a_living_one_is_not(tmp_path: Path) -> None:
+    cache = FileCache(tmp_path)
+    old = cache.root / "staging" / "build-old"
+    old.mkdir()
+    os.utime(old, (time.time() - 24 * 3600,) * 2)
+    with cache.scratch("build-") as scratch:
+        assert scratch.parent == old.parent
+        cache.evict()
+        assert scratch.is_dir()
+    assert not old.exists()
+    assert not scratch.exists()

@@ -86,6 +86,7 @@ def test_a_mismatch_its_examples_and_the_launches_are_told():
         "batch_size 4096 -> 64",
     ):
         assert words in text
+    assert text.count("the last 24 of 1000") == 1  # the reason says it too
 
 
 @pytest.mark.parametrize("status", Status)

@@ -149,6 +149,24 @@ def test_parquet_rows_and_saved_data_sets_are_the_same_tasks(tmp_path: Path) -> 
         assert as_tuples(load_tasks(tmp_path / name)) == expected
 
 
+def test_a_folder_laid_out_as_on_the_hub_is_a_data_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    datasets = pytest.importorskip("datasets")
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    hub, lines, broken = tmp_path / "hub", tmp_path / "lines", tmp_path / "broken"
+    for folder in (hub / "data", lines, broken):
+        folder.mkdir(parents=True)
+    data = datasets.Dataset.from_list(THEIRS)
+    data.select([0]).remove_columns("level").to_parquet(str(hub / "data" / "level_1-00000-of-00001.parquet"))
+    data.select([1]).remove_columns("level").to_parquet(str(hub / "data" / "level_2-00000-of-00001.parquet"))
+    (hub / "README.md").write_text("a card")
+    (lines / "train.jsonl").write_text("\n".join(map(json.dumps, OURS)))
+    (broken / "train.parquet").write_text("no parquet")
+    assert as_tuples(load_tasks(hub)) == [("level1/19_ReLU", 1, CODE), ("level2/3_B", 2, CODE)]
+    assert as_tuples(load_tasks(lines)) == [("x/1", 1, CODE), ("x/2", None, CODE)]
+    with pytest.raises(UsageError, match="not a readable data set"):
+        load_tasks(broken)
+
+
 @pytest.mark.parametrize(
     ("row", "words"),
     [

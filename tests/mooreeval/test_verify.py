@@ -156,6 +156,31 @@ def test_an_out_of_bounds_write_names_the_line_in_the_candidates_own_file(verifi
     assert "y[i + 1] =" in hostile.code.splitlines()[finding.place.line - 1]
 
 
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [
+        ("    cudaGraphLaunch(nullptr, nullptr);  // HERE", Status.UNSUPPORTED),
+        ('    extern "C" void moore_sim_reset();  // HERE', Status.ILLEGAL),
+    ],
+)
+def test_what_the_source_alone_convicts_is_at_a_line_of_the_candidates_own_file(verifier, scale_task, line, status):
+    the_candidate = changed(("    int n = x.numel();\n", f"    int n = x.numel();\n{line}\n"))
+    verdict = verifier.verify(scale_task, the_candidate)
+    where = 1 + next(i for i, row in enumerate(the_candidate.code.split("\n")) if "// HERE" in row)
+    assert verdict.status is status, verdict.reason
+    assert verdict.place is not None
+    assert (verdict.place.file, verdict.place.line) == ("candidate", where)
+    assert f"candidate:{where}: " in verdict.reason
+
+
+def test_a_compilers_warning_is_at_a_line_of_the_candidates_own_file(verifier, scale_task):
+    the_candidate = changed(("    int n = x.numel();\n", "    int n = x.numel();\n#warning look here\n"))
+    verdict = verifier.verify(scale_task, the_candidate)
+    where = 1 + the_candidate.code.split("\n").index("#warning look here")
+    assert verdict.status is Status.CORRECT
+    assert [w for w in verdict.warnings if w.startswith(f"candidate:{where}: ") and "look here" in w]
+
+
 def test_no_candidate_needs_no_process(verifier, scale_task):
     verdict = verifier.verify(scale_task, NoCandidate("nothing there", "text"))
     assert verdict.status is Status.NO_CANDIDATE
@@ -186,6 +211,7 @@ def test_a_bad_task_is_a_task_error_of_one_line(verifier, old, new, said):
     finally:
         verifier.config = config
     assert said in str(error.value)
+    assert str(error.value).startswith("task bad: ")
     assert "\n" not in str(error.value)
 
 

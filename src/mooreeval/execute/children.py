@@ -50,7 +50,7 @@ class Launcher:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
-        self._root = Path(tempfile.mkdtemp(prefix="mooreeval-", dir=scratch_parent))
+        self.root = Path(tempfile.mkdtemp(prefix="mooreeval-", dir=scratch_parent))  # where all scratch folders are
         self.namespaces = False
 
     def start(self) -> None:
@@ -68,7 +68,7 @@ class Launcher:
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             env=_clean_environment(),
-            cwd=self._root,
+            cwd=self.root,
         )
         theirs.close()
         self._control = ours
@@ -102,9 +102,9 @@ class Launcher:
 
     def spawn(self, role: str, limits: dict[str, int]) -> Child:
         """A fresh child in a fresh scratch folder."""
-        scratch = Path(tempfile.mkdtemp(prefix=f"{role}-", dir=self._root))
+        scratch = Path(tempfile.mkdtemp(prefix=f"{role}-", dir=self.root))
         ours, theirs = socket.socketpair()
-        log, report = (tempfile.TemporaryFile(buffering=0, dir=self._root) for _ in range(2))  # noqa: SIM115
+        log, report = (tempfile.TemporaryFile(buffering=0, dir=self.root) for _ in range(2))  # noqa: SIM115
         fcntl.fcntl(log, fcntl.F_SETFL, os.O_APPEND)
         fields = {"op": "spawn", "role": role, "scratch": str(scratch), "limits": limits}
         try:
@@ -135,7 +135,7 @@ class Launcher:
         """Kill the launcher and with it every child; remove every scratch folder."""
         with self._lock:
             self._kill()
-        remove_tree(self._root)
+        remove_tree(self.root)
 
 
 def remove_tree(folder: Path) -> None:

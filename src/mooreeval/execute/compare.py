@@ -21,6 +21,7 @@ from mooreeval.verdict import Mismatch
 EXAMPLES = 5
 
 Leaf = tuple[str, Any, Any, Any]  # path, got, expected, expected in float64
+Example = tuple[tuple[int, ...], int | float, int | float]  # index, got, expected
 
 
 def compare_outputs(
@@ -271,23 +272,27 @@ def _how_far(counts: Tally) -> str:
     return f" Largest error {number(counts.max_abs)}{relative}."
 
 
-def _first_text(counts: Tally, examples: tuple[tuple[tuple[int, ...], float, float], ...]) -> str:
+def _first_text(counts: Tally, examples: tuple[Example, ...]) -> str:
     if not examples or counts.shape == ():
         return f" Got {number(examples[0][1])}, expected {number(examples[0][2])}." if examples else ""
     _, got, expected = examples[0]
     return f" First at {index_text(counts.first or 0, counts.shape)}: got {number(got)}, expected {number(expected)}."
 
 
-def _examples(
-    got: torch.Tensor, reference: Reference, counts: Tally
-) -> tuple[tuple[tuple[int, ...], float, float], ...]:
+def _examples(got: torch.Tensor, reference: Reference, counts: Tally) -> tuple[Example, ...]:
     """The first wrong element and a few others, evenly spread: (index, got, expected)."""
     if got.is_complex():
         return ()
     flat = counts.sample()[0].long()
     pick = torch.linspace(0, flat.numel() - 1, min(EXAMPLES, flat.numel()), dtype=torch.float64).long()
     indices = [unravel(int(i), counts.shape) for i in flat[pick]]
-    return tuple((index, float(got[index]), float(reference.own[index])) for index in indices)
+    return tuple((index, _number_of(got[index]), _number_of(reference.own[index])) for index in indices)
+
+
+def _number_of(element: torch.Tensor) -> int | float:
+    """Integers as such: those beyond 2**53 are different ones as floats. A bool as the byte that it holds."""
+    value = element.view(torch.uint8) if element.dtype is torch.bool else element
+    return float(value) if value.is_floating_point() else int(value)
 
 
 def _with_swap_hint(fault: Mismatch, leaf: Leaf, leaves: list[Leaf], tolerance: Tolerance) -> Mismatch:

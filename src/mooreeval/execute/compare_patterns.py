@@ -174,5 +174,5 @@ def _permuted(compare: _Comparison) -> Pattern | None:
 
 
 def number(value: complex) -> str:
-    """A number as a person writes it: four significant digits."""
-    return f"{value:.4g}"
+    """A number as a person writes it: four significant digits, integers in full."""
+    return str(value) if isinstance(value, int) else f"{value:.4g}"

@@ -38,8 +38,8 @@ class Conclusion:
     place: Place | None = None
 
 
-def unsupported(feature: str, reason: str) -> Conclusion:
-    return Conclusion(Status.UNSUPPORTED, reason, unsupported_feature=feature)
+def unsupported(feature: str, reason: str, place: Place | None = None) -> Conclusion:
+    return Conclusion(Status.UNSUPPORTED, reason, unsupported_feature=feature, place=place)
 
 
 def illegal(
@@ -112,11 +112,11 @@ def build_failures(failures: Sequence[BuildFailure]) -> Conclusion | None:
     if not failures:
         return None
     worst = min(failures, key=lambda f: GRAVITY.index(f.kind))
+    first = worst.diagnostics[0].place if worst.diagnostics else None
     if worst.kind == "illegal":
-        first = worst.diagnostics[0].place if worst.diagnostics else None
         return illegal(worst.rule or "source", worst.reason, place=first, evidence=first.text if first else None)
     if worst.kind == "unsupported":
-        return unsupported(worst.feature or worst.reason, worst.reason)
+        return unsupported(worst.feature or worst.reason, worst.reason, first)
     first_error = next((d for d in worst.diagnostics if d.severity == "error"), None)
     reason = f"{first_error.place}: {first_error.message}" if first_error else worst.reason
     place = first_error.place if first_error else None

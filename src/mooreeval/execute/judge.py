@@ -41,7 +41,7 @@ from mooreeval.execute.wire import Message, TensorData, read_values
 from mooreeval.task import Task
 from mooreeval.toolchains.base import Artefact, BuildFailure, Extension, Recording
 from mooreeval.toolchains.locate import SourceMap
-from mooreeval.verdict import Finding, Mismatch, Reduction, Trial
+from mooreeval.verdict import Diagnostic, Finding, Mismatch, Reduction, Trial
 
 STAND_IN_SECONDS = 10.0  # the recorder's forward pass computes nothing of interest
 
@@ -111,6 +111,7 @@ class Judgement:
         """Size the task for this backend, build its model, and take what the candidate needs to be built alike."""
         budget = self.config.simulator
         fields = {
+            "name": self.task.task_id,
             "code": self.task.code,
             "candidate_text": self.candidate.code,
             "budget": {
@@ -141,7 +142,7 @@ class Judgement:
         except ChildEnded as end:
             raise TaskError(_how_the_task_ended(self.task, end, seconds, reference.log_tail())) from None
         if message.op == "task_error":
-            raise TaskError(f"{self.task.task_id}: {message.fields['message']}")
+            raise TaskError(message.fields["message"])
         return message.fields, read_values(message)
 
     # ---------------------------------------------------------------------------------------------------------- record
@@ -209,14 +210,22 @@ class Judgement:
                     failures.append(self._in_own_lines(built))
                 else:
                     self.evidence.artefacts.append(built)
-                    self.evidence.warnings.extend(built.warnings)
+                    marks = (self._in_own_line(d) for d in built.diagnostics)
+                    self.evidence.warnings.extend((*built.warnings, *(f"{d.place}: {d.message}" for d in marks)))
         return conclude.build_failures(failures)
 
     def _in_own_lines(self, failure: BuildFailure) -> BuildFailure:
-        """The same failure with its diagnostics at lines of the candidate's own file."""
-        moved = SourceMap(self.candidate.code, self.evidence.recording)
-        diagnostics = tuple(d.model_copy(update={"place": moved.move(d.place)}) for d in failure.diagnostics)
-        return replace(failure, diagnostics=diagnostics)
+        """The same failure with its diagnostics, and the place in its reason, at lines of the candidate's own file."""
+        reason, diagnostics = failure.reason, tuple(map(self._in_own_line, failure.diagnostics))
+        for before, after in zip(failure.diagnostics, diagnostics, strict=True):
+            if reason.startswith(f"{before.place}: "):
+                reason = f"{after.place}: {reason.removeprefix(f'{before.place}: ')}"
+                break
+        return replace(failure, reason=reason, diagnostics=diagnostics)
+
+    def _in_own_line(self, diagnostic: Diagnostic) -> Diagnostic:
+        place = SourceMap(self.candidate.code, self.evidence.recording).move(diagnostic.place)
+        return diagnostic.model_copy(update={"place": place})
 
     # ------------------------------------------------------------------------------------------------------------- run
     def _run(self, reference: Child) -> Conclusion:
@@ -376,12 +385,12 @@ def _shapes(name: str, value: Any) -> list[dict[str, Any]]:
 def _how_the_task_ended(task: Task, end: ChildEnded, seconds: float, log: str) -> str:
     if end.timed_out:
         return (
-            f"{task.task_id}: the task did not finish within {seconds:g} s; "
+            f"task {task.task_id}: it did not finish within {seconds:g} s; "
             "make it smaller or raise deadlines.reference_seconds"
         )
     code = end.exit_code
     how = f"was killed by signal {-code}" if code is not None and code < 0 else f"exited with code {code}"
-    return f"{task.task_id}: the task's process {how}: {_last_line(log)}"
+    return f"task {task.task_id}: its process {how}: {_last_line(log)}"
 
 
 def _last_line(log: str) -> str:

@@ -59,19 +59,20 @@ class ReducedTask:
         return bool(self.forced)
 
 
-def reduce_task(code: str, candidate_text: str, budget: Budget | None = None) -> ReducedTask:
+def reduce_task(code: str, candidate_text: str, budget: Budget | None = None, *, name: str = "task") -> ReducedTask:
     """The task with sizes that fit the budget as far as possible.
 
     Args:
         code: the task's source.
         candidate_text: the candidate's source, whatever it is; its integers are kept where possible.
         budget: what one forward pass may cost.
+        name: what errors call the task.
 
     Raises:
         TaskError: the task does not run at its own sizes.
     """
     budget = budget or Budget()
-    before = fake_run(code)
+    before = fake_run(code, name=name)
     search = Search(code, candidate_literals(candidate_text), before)
     if not within(before.cost, budget.aim()):
         search.reach(budget.aim, budget.ceiling())

@@ -1,7 +1,7 @@
 """The reference child: runs the task, and nothing of any candidate, on the CPU in true float32 and in float64.
 
 Operations
-    prepare   code, candidate_text, budget, weight_seed, example_seed
+    prepare   name, code, candidate_text, budget, weight_seed, example_seed
               -> the code as run (sizes reduced), reductions, kept literals; values: init_inputs, state, example
     trial     seed -> values: inputs, expected32, expected64 (None where there is no float64 run), inputs_after
 """
@@ -34,8 +34,9 @@ class ReferenceChild:
         raise ValueError(f"the reference child has no operation {op}")
 
     def _prepare(self, fields: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        reduced = reduce_task(fields["code"], fields["candidate_text"], Budget(**fields["budget"]))
-        self.module = load_task_module(reduced.code, name="task")
+        name, budget = fields["name"], Budget(**fields["budget"])
+        reduced = reduce_task(fields["code"], fields["candidate_text"], budget, name=name)
+        self.module = load_task_module(reduced.code, name=name)
         self.model = self.module.make_model(fields["weight_seed"])
         state = dict(self.model.state_dict()) if isinstance(self.model, torch.nn.Module) else {}
         answer = {

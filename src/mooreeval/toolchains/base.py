@@ -63,6 +63,7 @@ class Artefact:
     path: Path  # the shared object
     seconds: float = 0.0  # CPU seconds the build took; 0.0 when it came from the cache
     warnings: tuple[str, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()  # the compiler's warnings
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class BuildFailure:
     """Why an extension has no artefact. `compile_error` is the candidate's, `unsupported` is ours."""
 
     kind: Literal["compile_error", "unsupported", "illegal", "timeout"]
-    reason: str  # one line
+    reason: str  # one line; begins with the place of the first diagnostic where it has one
     feature: str | None = None  # for `unsupported`
     rule: str | None = None  # for `illegal`
     diagnostics: tuple[Diagnostic, ...] = field(default=())

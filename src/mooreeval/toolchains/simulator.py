@@ -13,7 +13,6 @@ import functools
 import json
 import re
 import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +44,7 @@ class SimulatorToolchain:
 
     def prepare(self) -> Prepared:
         """The shared parts, built by whoever comes first; see `Prepared`."""
+        self.cache.require_space()
         return self._prepared
 
     @functools.cached_property
@@ -97,30 +97,40 @@ class SimulatorToolchain:
             module_name=module_name(extension),
             path=folder / _LIBRARY,
             warnings=tuple(record["warnings"]),
+            diagnostics=tuple(Diagnostic.model_validate(d) for d in record["diagnostics"]),
         )
 
     def _make(
         self, key: str, extension: Extension, flags: Flags, prepared: Prepared, deadline_seconds: float
     ) -> Artefact | BuildFailure:
-        with tempfile.TemporaryDirectory(prefix="moore-build-", ignore_cleanup_errors=True) as scratch:
-            compiler = Compiler(self._parts, prepared, Path(scratch), deadline_seconds)
+        with self.cache.scratch("build-") as scratch:
+            compiler = Compiler(self._parts, prepared, scratch, deadline_seconds)
             built = compiler.build(extension, flags.defines)
             if isinstance(built, BuildFailure) and built.kind == "timeout":
                 return built
             failure = built if isinstance(built, BuildFailure) else None
-            warnings = (*flags.warnings, *compiler.warnings)
+            warnings = tuple(flags.warnings)
 
             def write(folder: Path) -> None:
                 if failure is None:
                     shutil.move(compiler.library, folder / _LIBRARY)
-                record = {"failure": _failure_record(failure), "warnings": warnings}
+                record = {
+                    "failure": _failure_record(failure),
+                    "warnings": warnings,
+                    "diagnostics": [d.model_dump(mode="json") for d in compiler.warnings],
+                }
                 (folder / _FAILURE).write_text(json.dumps(record), encoding="utf-8")
 
             folder = self.cache.put(key, write)
         if failure is not None:
             return failure
         return Artefact(
-            extension.content_hash(), module_name(extension), folder / _LIBRARY, compiler.cpu_seconds, warnings
+            extension.content_hash(),
+            module_name(extension),
+            folder / _LIBRARY,
+            compiler.cpu_seconds,
+            warnings,
+            compiler.warnings,
         )
 
 

@@ -14,6 +14,7 @@ from mooreeval.toolchains.simulator_names import is_cuda_name
 from mooreeval.toolchains.simulator_parts import NO_HALF_FLAGS, Parts, Prepared, candidate_flags
 from mooreeval.toolchains.simulator_process import Ran, run_compiler
 from mooreeval.toolchains.simulator_units import BINDINGS, Headers, Unit, bindings, compose, headers_of, rewritten
+from mooreeval.verdict import Diagnostic
 
 _UNDEFINED = re.compile(r"undefined reference to [`'](?P<name>.+)'$", re.MULTILINE)
 _PYTHON_SYMBOL = re.compile(r"_?Py[A-Z_]\w*")
@@ -36,7 +37,7 @@ class Compiler:
         self._seconds, self._until = deadline_seconds, time.monotonic() + deadline_seconds
         self.library = scratch / "module.so"
         self.cpu_seconds = 0.0
-        self.warnings: tuple[str, ...] = ()
+        self.warnings: tuple[Diagnostic, ...] = ()
 
     def build(self, extension: Extension, defines: list[str]) -> BuildFailure | None:
         """Make `library`; None when it is there.
@@ -141,8 +142,7 @@ class Compiler:
         if "-Winvalid-pch" in ran.log:
             raise NotJudged("the precompiled header does not fit this compiler any more: remove it from the cache")
         if ran.returncode == 0 and "-c" in arguments:
-            found = diagnostics(parse(ran.log, self._texts))
-            self.warnings += tuple(f"{d.place}: {d.message}" for d in found[:5])
+            self.warnings += diagnostics(parse(ran.log, self._texts))[:5]
         return ran
 
     def _too_slow(self) -> BuildFailure:

@@ -11,7 +11,9 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
+from mooreeval.cache import CACHE_REMEDY
 from mooreeval.errors import NotJudged
+from mooreeval.space import no_space, ran_out
 
 _MEMORY_KIB = 8 << 20
 _FILE_BLOCKS = 4 << 20  # of 512 bytes: 2 GiB
@@ -32,11 +34,11 @@ class Ran:
 def run_compiler(command: list[str], folder: Path, deadline_seconds: float) -> Ran:
     """Run `command` in `folder`; at the deadline its whole process group is killed.
 
-    Raises NotJudged where the program cannot be started.
+    Raises NotJudged where the program cannot be started or the disk is full.
     """
     if not os.access(command[0], os.X_OK):
         raise NotJudged(f"the compiler {command[0]} cannot be started")
-    with tempfile.TemporaryFile() as log:
+    with tempfile.TemporaryFile(dir=folder) as log:
         child = subprocess.Popen(
             ["/bin/sh", "-c", _LIMITED, "sh", *command],
             cwd=folder,
@@ -48,7 +50,10 @@ def run_compiler(command: list[str], folder: Path, deadline_seconds: float) -> R
         )
         returncode, cpu_seconds = _wait(child, max(deadline_seconds, 0.01))
         log.seek(0)
-        return Ran(returncode, log.read(_LOG_BYTES).decode("utf-8", "replace"), cpu_seconds)
+        ran = Ran(returncode, log.read(_LOG_BYTES).decode("utf-8", "replace"), cpu_seconds)
+    if returncode and ran_out(ran.log, folder):
+        raise no_space(folder, CACHE_REMEDY)
+    return ran
 
 
 def _wait(child: subprocess.Popen, seconds: float) -> tuple[int | None, float]:

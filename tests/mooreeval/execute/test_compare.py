@@ -130,6 +130,8 @@ def test_integers_and_bool_are_exact():
     fault = compare_outputs(got, want)
     assert fault is not None
     assert (fault.wrong, fault.first) == (1, (7,))
+    assert fault.examples == (((7,), (1 << 60) + 8, (1 << 60) + 7),)
+    assert f"got {(1 << 60) + 8}, expected {(1 << 60) + 7}" in fault.message
     flags = torch.zeros(50, dtype=torch.bool)
     junk = torch.full((50,), 2, dtype=torch.uint8).view(torch.bool)
     assert kind(flags.logical_not(), flags) == "values"
