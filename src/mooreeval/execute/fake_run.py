@@ -1,8 +1,10 @@
 """One forward pass of a task on fake tensors: shapes and cost without memory or arithmetic.
 
-    code --FakeTensorMode--> inputs, model, outputs (shapes only) + Cost (operators counted on the way)
+    code ── fake_run ── FakeTensorMode ──┬──> inputs, model, outputs (shapes only) + Cost (operators counted on the way)
+      └──── quick_run ─ the meta device ─┘
 
-Imports torch and executes task code: for the reference child only.
+Imports torch and executes task code: for the reference child only. FakeTensorMode follows a task as it stands, and its
+first use loads torch's compiler, 1.3 CPU-s a process; a quick run does without wherever the task allows it.
 
 What a fake run cannot know is guessed and said so (`assumptions`): a value that the code reads out of a tensor
 (`.item()`, `if tensor:`). Where an operator's output shape depends on values, a real run takes its place
@@ -14,6 +16,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
+import sys
+import types
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -77,12 +81,68 @@ def fake_run(code: str, *, name: str = "task") -> FakeRun:
     """
     with _quiet():
         try:
-            return _run(code, name, _Fake())
+            with _Fake():
+                return _run(code, name, _Counter(guess=True))
         except TaskError as error:
             reason = _unfakeable_reason(error)
             if reason is None:
                 raise
         return _real_run(code, name, reason)
+
+
+def quick_run(code: str, *, name: str = "task") -> FakeRun:
+    """As `fake_run`, on the meta device where the task can live there: the same shapes and costs, sooner.
+
+    Strides and devices may differ from the task's own.
+
+    Raises:
+        TaskError: the task fails.
+    """
+    try:
+        with _compiler_left_out(), OnMeta(), torch.device("meta"):
+            return _run(code, name, _Counter(guess=False))
+    except Exception:  # noqa: BLE001  whatever it was: the other run tells the task's faults from those of this device
+        return fake_run(code, name=name)
+
+
+@contextlib.contextmanager
+def _compiler_left_out() -> Generator[None]:
+    """Keeps torch from loading its compiler only to tell it to stay away from this or that function of torch's own.
+
+    A hollow module stands in meanwhile; a task that wants more of it fails, and the fake run decides.
+    """
+    name = "torch._dynamo"
+    if name in sys.modules:
+        yield
+        return
+    hollow: Any = types.ModuleType(name)
+    hollow.disable = lambda function, *_args, **_named: function
+    sys.modules[name] = hollow
+    try:
+        yield
+    finally:
+        sys.modules.pop(name, None)
+        vars(torch).pop("_dynamo", None)
+
+
+class OnMeta(TorchFunctionMode):
+    """Creates and keeps on the meta device what the code asks to have on the CPU."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = getattr(func, "__name__", "")
+        if name == "cpu" and args and isinstance(args[0], torch.Tensor):
+            return args[0]
+        kwargs = {key: _on_meta(value) for key, value in (kwargs or {}).items()}
+        if name == "to":
+            args = tuple(_on_meta(value) for value in args)
+        return func(*args, **kwargs)
+
+
+def _on_meta(value: Any) -> Any:
+    is_cpu = (
+        value.type == "cpu" if isinstance(value, torch.device) else value == "cpu" if isinstance(value, str) else False
+    )
+    return torch.device("meta") if is_cpu else value
 
 
 def tensors_in(value: Any) -> Iterator[torch.Tensor]:
@@ -118,9 +178,8 @@ class _Fake(FakeTensorMode):
         return self
 
 
-def _run(code: str, name: str, fake: _Fake | None, *, forward: bool = True) -> FakeRun:
-    counter = _Counter(guess=fake is not None)
-    with torch.no_grad(), fake or contextlib.nullcontext():
+def _run(code: str, name: str, counter: _Counter, *, forward: bool = True) -> FakeRun:
+    with torch.no_grad():
         with _Guesses(counter):
             task = load_task_module(code, name=name)
             inputs = task.make_inputs(0)
@@ -156,7 +215,8 @@ def _unfakeable_reason(error: BaseException) -> str | None:
 def _real_run(code: str, name: str, reason: str) -> FakeRun:
     """A real run where the task is small; else what is known without running it."""
     try:
-        known = _run(code, name, _Fake(), forward=False)
+        with _Fake():
+            known = _run(code, name, _Counter(guess=True), forward=False)
     except TaskError as error:
         if _unfakeable_reason(error) is None:
             raise
@@ -164,7 +224,7 @@ def _real_run(code: str, name: str, reason: str) -> FakeRun:
     if known is not None and known.cost.bytes > REAL_RUN_LIMIT:
         known.assumptions = (f"outputs unknown, too large to try: {reason}",)
         return known
-    run = _run(code, name, None)
+    run = _run(code, name, _Counter(guess=False))
     run.assumptions = (f"run on real tensors: {reason}",)
     return run
 
@@ -244,11 +304,15 @@ class _Guesses(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
+def _has_no_values(tensor: torch.Tensor) -> bool:
+    return isinstance(tensor, FakeTensor) or tensor.is_meta
+
+
 class _Shortcuts(TorchFunctionMode):
     """Layers as one operator each, where torch's own way of faking them takes too long.
 
     A recurrent layer is faked step by step (10 s for 512 steps of a GRU); batch normalisation by a dozen Python
-    operators, which was most of the time of a DenseNet.
+    operators, which was most of the time of a DenseNet. Attention is no single operator on the meta device.
     """
 
     def __init__(self, counter: _Counter) -> None:
@@ -259,10 +323,12 @@ class _Shortcuts(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         # (input, hidden state(s), weights, has_biases, layers, dropout, train, bidirectional, batch_first);
         # packed sequences pass other arguments and take torch's own way.
-        if name in _RECURRENT and len(args) == 9 and isinstance(args[0], FakeTensor):
+        if name in _RECURRENT and len(args) == 9 and _has_no_values(args[0]):
             return self._recurrent(*args)
-        if func is torch.nn.functional.batch_norm and isinstance(args[0], FakeTensor) and args[0].numel() > _CHECKED:
+        if func is torch.nn.functional.batch_norm and _has_no_values(args[0]) and args[0].numel() > _CHECKED:
             return self._normalised(*args, **(kwargs or {}))
+        if func is torch.nn.functional.scaled_dot_product_attention and args[0].is_meta:
+            return self._attention(*args[:3])
         return func(*args, **(kwargs or {}))
 
     def _normalised(self, x: torch.Tensor, *others: Any, **named: Any) -> torch.Tensor:
@@ -271,6 +337,13 @@ class _Shortcuts(TorchFunctionMode):
                 raise RuntimeError(f"batch_norm: {x.shape[1]} channels, but {other.numel()} weights or statistics")
         self.counter.flops += x.numel()
         return x.new_empty(x.shape)
+
+    def _attention(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+        scores = torch.broadcast_shapes(query.shape[:-1], (*key.shape[:-2], 1))
+        if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
+            raise RuntimeError("scaled_dot_product_attention: query, key and value don't fit")
+        self.counter.flops += 2 * math.prod(scores) * key.shape[-2] * (query.shape[-1] + value.shape[-1])
+        return query.new_empty((*scores, value.shape[-1]))
 
     def _recurrent(self, x: torch.Tensor, state: Any, weights: Any, *options: Any) -> tuple[torch.Tensor, ...]:
         _has_biases, layers, _dropout, _train, bidirectional, _batch_first = options
@@ -284,8 +357,8 @@ class _Shortcuts(TorchFunctionMode):
 
 
 def warm_up() -> None:
-    """Loads what torch loads on the first fake run (1 s), for a process that is going to fork."""
-    fake_run(_SMALLEST)
+    """Loads what torch loads on the first quick run, for a process that is going to fork."""
+    quick_run(_SMALLEST)
 
 
 _SMALLEST = """

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mooreeval.execute.fake_run import Cost, fake_run
+from mooreeval.execute.fake_run import Cost, quick_run
 from mooreeval.execute.reduce_literals import candidate_literals
 from mooreeval.execute.reduce_plan import within
 from mooreeval.execute.reduce_search import Search
@@ -72,7 +72,7 @@ def reduce_task(code: str, candidate_text: str, budget: Budget | None = None, *,
         TaskError: the task does not run at its own sizes.
     """
     budget = budget or Budget()
-    before = fake_run(code, name=name)
+    before = quick_run(code, name=name)
     search = Search(code, candidate_literals(candidate_text), before)
     if not within(before.cost, budget.aim()):
         search.reach(budget.aim, budget.ceiling())

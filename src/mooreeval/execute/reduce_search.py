@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import Literal
 
 from mooreeval.errors import TaskError
-from mooreeval.execute.fake_run import Cost, FakeRun, fake_run, tensors_in
+from mooreeval.execute.fake_run import Cost, FakeRun, quick_run, tensors_in
 from mooreeval.execute.reduce_ladder import ladder
 from mooreeval.execute.reduce_literals import Literals
 from mooreeval.execute.reduce_plan import Exponents, Lever, Plan, excess, exponents, planned, within
@@ -283,7 +283,7 @@ class Search:
 
     def _checked_run(self, values: Mapping[Size, int]) -> FakeRun | None:
         try:
-            run = fake_run(self.code_at(values))
+            run = quick_run(self.code_at(values))
         except TaskError:
             return None
         shapes = _shapes(run)

@@ -1,6 +1,8 @@
 """Shapes and cost of tasks without memory or arithmetic."""
 
 import json
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 
@@ -8,7 +10,7 @@ import pytest
 import torch
 
 from mooreeval.errors import TaskError
-from mooreeval.execute.fake_run import fake_run
+from mooreeval.execute.fake_run import FakeRun, fake_run, quick_run, tensors_in
 from mooreeval.execute.metadata import task_metadata
 from mooreeval.execute.task_module import load_task_module
 from mooreeval.task_sources import load_tasks
@@ -101,6 +103,51 @@ def test_layers_that_are_faked_whole_have_the_shapes_of_a_real_run(layer: str) -
     assert run.cost.flops > 0
 
 
+def shapes(run: FakeRun) -> list[list[tuple[int, ...]]]:
+    return [[tuple(t.shape) for t in tensors_in(value)] for value in (run.inputs, run.parameters, run.outputs)]
+
+
+@pytest.mark.parametrize(
+    ("forward", "inputs", "init"),
+    [
+        ("self.fc(x).relu().softmax(-1)", "torch.rand(4, 8, device='cpu')", "self.fc = nn.Linear(8, 2)"),
+        ("self.conv(x.cpu()).to('cpu')", "torch.randn(2, 3, 9, 9).cuda()", "self.conv = nn.Conv2d(3, 5, 3)"),
+        ("self.layer(x)[0]", "torch.rand(11, 128, 5)", "self.layer = nn.LSTM(5, 7, 2)"),
+        ("F.scaled_dot_product_attention(x, x, x)", "torch.rand(2, 3, 16, 8)", "pass"),
+        ("x * (2 if x.max() > 0.5 else 3)", "torch.rand(4)", "pass"),  # reads a value
+        ("x[x > -1]", "torch.rand(4, 5)", "pass"),  # its shape depends on values
+        ("x + torch.from_numpy(numpy.ones(5, 'float32'))", "torch.rand(4, 5)", "global numpy; import numpy"),
+        ("torch.compile(torch.relu, backend='eager')(x)", "torch.rand(4, 5)", "import torch._dynamo"),
+    ],
+)
+def test_a_quick_run_shows_what_a_fake_run_shows(forward: str, inputs: str, init: str) -> None:
+    code = task(forward, inputs, init=init)
+    quick, full = quick_run(code), fake_run(code)
+    assert shapes(quick) == shapes(full)
+    assert quick.cost.flops == full.cost.flops
+    assert quick.cost.elements == pytest.approx(full.cost.elements, rel=0.1)
+
+
+def test_a_quick_run_loads_no_compiler_and_leaves_none_behind() -> None:
+    code = task("self.fc(x).relu().softmax(-1)", "torch.rand(4, 8)", init="self.fc = nn.Linear(8, 2)")
+    script = f"""
+import sys, torch
+from mooreeval.execute.fake_run import quick_run
+quick_run({code!r})
+assert "torch._dynamo" not in sys.modules
+assert torch.compile(lambda x: x + 1, backend="eager")(torch.ones(1)).item() == 2
+assert torch._dynamo.config.cache_size_limit
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_quick_run_of_a_huge_task_costs_no_memory() -> None:
+    run = quick_run(task("torch.relu(x)", "torch.rand(1 << 16, 1 << 16, device='cpu')"))
+    assert shapes(run)[2] == [(1 << 16, 1 << 16)]
+    assert run.outputs.is_meta
+
+
 def test_what_a_fake_run_cannot_know_is_guessed_and_said() -> None:
     found = task_metadata(task("x * (2 if x.max() > 0.5 else 3)", "torch.rand(4)"))
     assert found["outputs"]["shape"] == [4]
@@ -157,3 +204,13 @@ def test_every_task_of_kernelbench_whose_packages_are_here_has_metadata() -> Non
             if "needs the Python package" not in str(error):
                 failed[each.task_id] = str(error)
     assert failed == {}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not KERNELBENCH.is_dir(), reason="KernelBench is not here")
+def test_quick_runs_of_kernelbench_cost_what_fake_runs_do() -> None:
+    for each in load_tasks(KERNELBENCH, levels=[1, 2, 3]):
+        quick, full = quick_run(each.code), fake_run(each.code)
+        assert shapes(quick) == shapes(full), each.task_id
+        assert quick.cost.flops == pytest.approx(full.cost.flops, rel=0.01), each.task_id
+        assert quick.cost.elements == pytest.approx(full.cost.elements, rel=0.1), each.task_id
