@@ -3,7 +3,9 @@
     python benchmarks/verdict_cost.py [--only TASK/CANDIDATE ...] [--out FILE.json]
 
 Each verdict is one `musacoder verify` process, so the start of Python and torch is included. The first line is what the
-cache holds for good: run time, emulated device and precompiled header. Memory is the largest sum of proportional set
+cache holds for good: run time, emulated device and precompiled header. Every candidate is judged three times: first
+with memory sampled, which also makes a precompiled header that only some candidates need; then with its own build
+removed from the cache ("cold"); then with everything there ("cached"). Memory is the largest sum of proportional set
 sizes of all processes of one verdict, sampled every 50 ms.
 """
 
@@ -13,6 +15,7 @@ import argparse
 import json
 import os
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -52,8 +55,8 @@ def proportional_kib(pid: int) -> int:
     return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
 
 
-def measure(command: list[str], environment: dict[str, str]) -> dict[str, float]:
-    """Run a command; CPU seconds of everything it waited for, wall seconds, peak MiB, exit code."""
+def measure(command: list[str], environment: dict[str, str], *, sampled: bool = False) -> dict[str, float]:
+    """Run a command; CPU seconds of everything it waited for, wall seconds, peak MiB (if sampled), exit code."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.monotonic()
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -64,11 +67,13 @@ def measure(command: list[str], environment: dict[str, str]) -> dict[str, float]
             peak[0] = max(peak[0], sum(proportional_kib(pid) for pid in descendants(process.pid)))
 
     watcher = threading.Thread(target=watch)
-    watcher.start()
+    if sampled:
+        watcher.start()
     stdout, stderr = process.communicate()
     wall = time.monotonic() - start
     done.set()
-    watcher.join()
+    if sampled:
+        watcher.join()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return {
@@ -98,13 +103,17 @@ def main() -> None:
                 continue
             command = [sys.executable, "-m", "musacoder", "verify", str(entry.task_path), str(entry.candidate_path)]
             command += ["--json", "--set", "deadlines.run_seconds=10"]
+            first = measure(command, environment, sampled=True)
+            status = json.loads(first.pop("stdout"))["status"]
+            for entry_folder in Path(cache, "entries").glob("module-*"):
+                shutil.rmtree(entry_folder)
             cold, warm = measure(command, environment), measure(command, environment)
-            status = json.loads(cold.pop("stdout"))["status"]
-            warm.pop("stdout")
-            rows.append({"name": name, "status": status, "cold": cold, "cached": warm})
+            for run in (cold, warm):
+                run.pop("stdout")
+            rows.append({"name": name, "status": status, "first": first, "cold": cold, "cached": warm})
             line = f"{name:<40} {status:<14} cold {cold['cpu_seconds']:6.1f} CPU-s {cold['wall_seconds']:6.1f} s"
             line += f"   cached {warm['cpu_seconds']:6.1f} CPU-s {warm['wall_seconds']:6.1f} s"
-            print(f"{line}  {cold['peak_mib']:5d} MiB", flush=True)
+            print(f"{line}  {first['peak_mib']:5d} MiB", flush=True)
     report(rows)
     if args.out:
         args.out.write_text(
@@ -118,7 +127,7 @@ def report(rows: list[dict]) -> None:
         ("cold", "wall_seconds"),
         ("cached", "cpu_seconds"),
         ("cached", "wall_seconds"),
-        ("cold", "peak_mib"),
+        ("first", "peak_mib"),
     ):
         values = [row[kind][field] for row in rows]
         print(f"{kind} {field}: median {statistics.median(values):.1f}, largest {max(values):.1f}")

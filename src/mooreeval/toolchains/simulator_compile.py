@@ -102,7 +102,7 @@ class Compiler:
         return self._link(objects)
 
     def _compile_flags(self) -> list[str]:
-        with_python = self._headers is Headers.PYTHON
+        with_python = self._headers >= Headers.PYTHON
         special = self._half_operators or with_python
         prelude = self._parts.prelude(self._half_operators, with_python) if special else self._prepared.prelude
         return [

@@ -170,8 +170,9 @@ class Parts:
 
     def _prelude(self, folder: Path, half_operators: bool, with_python: bool) -> Ran:
         text = (SIMULATOR / "binding" / PRELUDE_NAME).read_text(encoding="utf-8")
-        more = '#include "with_python.h"\n' if with_python else ""
-        (folder / PRELUDE_NAME).write_text(text + more, encoding="utf-8")
+        if with_python:
+            text = f'#define MOORE_SIM_WITH_PYBIND11\n{text}#include "with_python.h"\n'
+        (folder / PRELUDE_NAME).write_text(text, encoding="utf-8")
         command = [
             self.compiler,
             *candidate_flags(half_operators),
@@ -185,8 +186,9 @@ class Parts:
     def frontend_knows(self, name: str) -> bool:
         """Does the part of PyTorch's C++ headers that the prelude leaves out hold this word?"""
         word = re.compile(rf"\b{re.escape(name)}\b".encode())
-        folder = self.torch / "include/torch/csrc/api/include"
-        return any(word.search(path.read_bytes()) for path in folder.rglob("*.h"))
+        csrc = self.torch / "include/torch/csrc"
+        headers = (*(csrc / "api/include").rglob("*.h"), *(csrc / "autograd").rglob("*.h"))
+        return any(word.search(path.read_bytes()) for path in headers)
 
     def _key(self, kind: str, flags: list[str], *folders: str) -> str:
         files = {f"{folder}": folder_hash(SIMULATOR / folder) for folder in folders}

@@ -12,11 +12,13 @@ from mooreeval.toolchains.base import Extension, Source
 BINDINGS = "bindings"
 # Uses of what the precompiled header leaves out because it would multiply the cost of every build.
 _NEEDS_PYTHON = re.compile(
-    r"\bpy(?:bind11)?::|\bPYBIND11_(?!MODULE\b)|\bPy[A-Z_]\w+|wrap_pybind_function|[<\"](?:pybind11|torch/csrc)/"
+    r"\bpy(?:bind11)?::(?!(?:arg|none|call_guard|gil_scoped_release|module_?|literals)\b)|\bPYBIND11_(?!MODULE\b)"
+    r"|\bPy[A-Z_]\w+|wrap_pybind_function|[<\"](?:pybind11|torch/csrc)/"
 )
 _NEEDS_ALL_OF_TORCH = re.compile(
-    r"\btorch::(?:nn|optim|data|jit|serialize|save|load|python|fft|linalg|special|autograd)\b"
+    r"\btorch::(?:nn|optim|data|jit|serialize|save|load|python|fft|linalg|special|autograd)\b|\brequires_grad\(\s*true"
 )
+_NEEDS_LIBRARY = re.compile(r"\bTORCH_(?:LIBRARY|SELECTIVE)\w*|\btorch::(?:Library|CppFunction|dispatch|schema)\b")
 
 
 class Headers(IntEnum):
@@ -42,10 +44,13 @@ def module_name(extension: Extension) -> str:
 
 def headers_of(extension: Extension) -> Headers:
     """The least that the sources seem to need."""
-    texts = [source.text for source in (*extension.sources, *extension.headers)]
-    if any(_NEEDS_ALL_OF_TORCH.search(text) for text in texts):
+    if _names(extension, _NEEDS_ALL_OF_TORCH):
         return Headers.ALL_OF_TORCH
-    return Headers.PYTHON if any(_NEEDS_PYTHON.search(text) for text in texts) else Headers.LIGHT
+    return Headers.PYTHON if _names(extension, _NEEDS_PYTHON) else Headers.LIGHT
+
+
+def _names(extension: Extension, words: re.Pattern[str]) -> bool:
+    return any(words.search(source.text) for source in (*extension.sources, *extension.headers))
 
 
 def compose(extension: Extension, defines: list[str], *, merged: bool, headers: Headers) -> list[Unit]:
@@ -54,9 +59,9 @@ def compose(extension: Extension, defines: list[str], *, merged: bool, headers: 
     Bindings see the C++ sources only, as with PyTorch: they come before the CUDA sources.
     """
     parts = [_rewritten_group(group, k) for k, group in enumerate(_groups(extension))]
-    head = "\n".join(
-        [*_HEADER_LINES[headers], '#line 1 "flags"', f"#define TORCH_EXTENSION_NAME {module_name(extension)}"]
-    )
+    library = ['#include "with_library.h"'] if _names(extension, _NEEDS_LIBRARY) else []
+    flags = ['#line 1 "flags"', f"#define TORCH_EXTENSION_NAME {module_name(extension)}"]
+    head = "\n".join([*_HEADER_LINES[headers], *library, *flags])
     head += "".join(f"\n{line}" for line in defines) + "\n"
     if extension.functions is not None:
         parts[0] += bindings(extension, headers)
@@ -66,7 +71,7 @@ def compose(extension: Extension, defines: list[str], *, merged: bool, headers: 
 _HEADER_LINES: dict[Headers, list[str]] = {
     Headers.LIGHT: [],
     Headers.PYTHON: ['#include "with_python.h"'],
-    Headers.ALL_OF_TORCH: ["#define MOORE_SIM_WHOLE_TORCH", '#include "with_python.h"'],
+    Headers.ALL_OF_TORCH: ['#include "with_python.h"', '#include "with_whole_torch.h"'],
 }
 
 

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import tracemalloc
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -210,6 +211,8 @@ def test_every_task_of_kernelbench_whose_packages_are_here_has_metadata() -> Non
 @pytest.mark.skipif(not KERNELBENCH.is_dir(), reason="KernelBench is not here")
 def test_quick_runs_of_kernelbench_cost_what_fake_runs_do() -> None:
     for each in load_tasks(KERNELBENCH, levels=[1, 2, 3]):
+        if "einops" in each.code and not find_spec("einops"):
+            continue
         quick, full = quick_run(each.code), fake_run(each.code)
         assert shapes(quick) == shapes(full), each.task_id
         assert quick.cost.flops == pytest.approx(full.cost.flops, rel=0.01), each.task_id

@@ -154,6 +154,48 @@ BUILDS = {
         "",
         None,
     ),
+    "names, defaults and a guard": (
+        HEAD
+        + "torch::Tensor f(torch::Tensor x, c10::optional<torch::Tensor> w, double eps, float s, int64_t n, bool b,"
+        " const std::string& mode, std::vector<int64_t> v) { return x; }\n"
+        'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.doc() = "text"; m.def("f", &f, "doc", py::arg("x"),\n'
+        '  py::arg("w") = c10::nullopt, py::arg("eps") = 1e-5, py::arg("s") = 2, pybind11::arg("n") = int64_t(1),\n'
+        '  py::arg("b") = true, py::arg("mode") = "sum", py::arg("v") = std::vector<int64_t>{1, 2},\n'
+        '  py::call_guard<py::gil_scoped_release>()).def("g", [](torch::Tensor x) { return x; }, py::arg("x")); }\n',
+        "",
+        None,
+    ),
+    "annotations that only pybind11 understands": (
+        HEAD + "torch::Tensor f(torch::Tensor x, double s) { return x; }\n"
+        'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f, py::arg("x").noconvert(), py::kw_only(), '
+        'py::arg("s") = 1.0); }\n',
+        "",
+        None,
+    ),
+    "a named argument of another type": (
+        HEAD + "torch::Tensor f(torch::Tensor x, std::complex<double> s) { return x; }\n"
+        'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f, py::arg("x"), py::arg("s")); }\n',
+        "",
+        None,
+    ),
+    "tensors of every making": (
+        HEAD
+        + "torch::Tensor f(torch::Tensor x) { auto o = torch::TensorOptions().dtype(torch::kFloat32).device(torch::kCUDA);\n"
+        "  auto a = torch::zeros({2, 3}, o) + torch::ones({2, 3}, torch::kF32) + torch::full({2, 3}, 1.0, o);\n"
+        "  auto b = torch::arange(0, 6, o).reshape({2, 3}) + torch::randn({2, 3}, o) + torch::eye(3, o)[0];\n"
+        "  auto c = torch::tensor({1.0f, 2.0f}, o) + torch::empty({2}, o.requires_grad(false)).fill_(torch::Scalar(2));\n"
+        "  auto d = torch::from_blob(c.data_ptr(), {2}, o) + torch::linspace(0, 1, 2, o); torch::NoGradGuard guard;\n"
+        '  using namespace torch::indexing; auto e = x.index({Slice(), "..."}); torch::Dtype t = torch::kInt64;\n'
+        "  return torch::cat({a.sum().view({1}), b.to(t).sum().view({1}), d}); }\n",
+        DECLARATION,
+        ("f",),
+    ),
+    "a gradient": (
+        HEAD
+        + "torch::Tensor f(torch::Tensor x) { return torch::ones({2}, torch::TensorOptions().requires_grad(true)); }\n",
+        DECLARATION,
+        ("f",),
+    ),
     "operators in a library": (
         HEAD
         + PLAIN

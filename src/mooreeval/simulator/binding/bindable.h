@@ -3,11 +3,11 @@
 // pybind11's templates are most of the cost of a small extension. So the candidate's unit only lists its functions with
 // the numbers of their types, and libmoore_binding.so, built once, converts by these numbers with PyTorch's and
 // pybind11's own casters. A type without a number falls back to pybind11 (MOORE_SIM_REBIND), and so does a
-// PYBIND11_MODULE of the candidate's own that does more than name functions.
+// PYBIND11_MODULE of the candidate's own that does more than name functions and their arguments.
 #pragma once
 #include <ATen/ATen.h>
-#include <torch/types.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -43,6 +43,14 @@ template <class T> constexpr int number_of() {
   else return NumberOf<std::decay_t<T>, Bindable>::value;
 }
 
+// A named argument, and the value that stands for it where it is left out. `number` is that of the value's own type.
+struct Named {
+  std::string name;
+  bool has_default = false;
+  int number = NOTHING;  // NOTHING: None
+  std::shared_ptr<const void> value;
+};
+
 // One function: `call` takes its address and pointers to its decayed arguments, and builds the decayed result in `room`.
 struct Function {
   std::string name, doc;
@@ -51,12 +59,14 @@ struct Function {
   const int* arguments;
   int argument_count;
   int result;
+  std::vector<Named> named = {};  // one for each argument, or none at all
 };
 
 template <class Signature> struct Caller {
   static_assert(!std::is_same_v<Signature, Signature>, "MOORE_SIM_REBIND: a callable that pybind11 has to bind");
 };
 template <class R, class... A> struct Caller<R (*)(A...)> {
+  static constexpr int arity = sizeof...(A);
   static constexpr int numbers[sizeof...(A) + 1] = {number_of<A>()..., NOTHING};
   template <std::size_t... I>
   static void call(R (*f)(A...), void* const* arguments, void* room, std::index_sequence<I...>) {
@@ -82,26 +92,79 @@ template <class F> Function describe(const char* name, F f, const char* doc) {
 extern "C" __attribute__((visibility("default"))) void* moore_binding_module(const char* name, const Function* functions,
                                                                               int count);
 
-// What `m` is in a light PYBIND11_MODULE: functions and their texts. Whatever else is asked of it falls back to pybind11.
+#ifndef MOORE_SIM_WITH_PYBIND11
+// What sources write of pybind11 beside functions: texts, names of arguments with defaults, and a guard that is of no
+// use where the caller holds no other locks.
+struct None {};
+struct NoGuard {};
+template <class...> struct CallGuard {};
+
+struct NamedArgument : Named {
+  explicit NamedArgument(const char* text) { name = text; }
+  template <class T> NamedArgument operator=(const T& default_value) const {
+    NamedArgument with = *this;
+    with.has_default = true;
+    if constexpr (std::is_convertible_v<const T&, const char*>) with.keep<std::string>(default_value);
+    else if constexpr (!std::is_same_v<T, std::nullopt_t> && !std::is_same_v<T, None>) with.keep<T>(default_value);
+    return with;
+  }
+
+ private:
+  template <class T, class V> void keep(const V& default_value) {
+    number = number_of<T>();
+    value = std::make_shared<const T>(default_value);
+  }
+};
+
+inline void add(Function& function, const char* doc) { function.doc = doc; }
+inline void add(Function& function, const NamedArgument& named) { function.named.push_back(named); }
+inline void add(Function&, const CallGuard<NoGuard>&) {}
+template <class T> void add(Function&, const T&) {
+  static_assert(!std::is_same_v<T, T>, "MOORE_SIM_REBIND: an annotation that only pybind11 understands");
+}
+
+// What `m` is in a light PYBIND11_MODULE. Whatever else is asked of it falls back to pybind11.
 class Module {
  public:
   explicit Module(const char* name) : name_(name) {}
-  template <class F> Module& def(const char* name, F f, const char* doc = "") {
-    functions_.push_back(describe(name, f, doc));
+  template <class F, class... Extra> Module& def(const char* name, F f, const Extra&... extra) {
+    Function function = describe(name, f, "");
+    constexpr int names = (0 + ... + std::is_same_v<Extra, NamedArgument>);
+    static_assert(names == 0 || names == arity<F>(), "MOORE_SIM_REBIND: names for some of the arguments");
+    (add(function, extra), ...);
+    functions_.push_back(std::move(function));
     return *this;
   }
   std::string& doc() { return doc_; }
   void* finish() { return moore_binding_module(name_, functions_.data(), static_cast<int>(functions_.size())); }
 
  private:
+  template <class F> static constexpr int arity() {
+    if constexpr (std::is_class_v<F>) return Caller<decltype(+std::declval<F>())>::arity;
+    else return Caller<F>::arity;
+  }
+
   const char* name_;
   std::string doc_;
   std::vector<Function> functions_;
 };
+#endif
 
 }  // namespace moore_sim::binding
 
-namespace pybind11 {}  // `namespace py = pybind11;` stands in many sources that never use it
+#ifndef MOORE_SIM_WITH_PYBIND11
+namespace pybind11 {
+using arg = ::moore_sim::binding::NamedArgument;
+using none = ::moore_sim::binding::None;
+using gil_scoped_release = ::moore_sim::binding::NoGuard;
+template <class... T> using call_guard = ::moore_sim::binding::CallGuard<T...>;
+using module = ::moore_sim::binding::Module;
+using module_ = ::moore_sim::binding::Module;
+inline namespace literals {
+inline arg operator""_a(const char* text, std::size_t) { return arg(text); }
+}  // namespace literals
+}  // namespace pybind11
+namespace py = pybind11;  // as torch/extension.h does
 
 #define MOORE_BINDING_TEXT(NAME) #NAME
 #define MOORE_BINDING_MODULE(NAME, VARIABLE) \
@@ -113,3 +176,4 @@ namespace pybind11 {}  // `namespace py = pybind11;` stands in many sources that
   } \
   static void moore_bind_##NAME(::moore_sim::binding::Module& VARIABLE)
 #define PYBIND11_MODULE(NAME, VARIABLE) MOORE_BINDING_MODULE(NAME, VARIABLE)
+#endif

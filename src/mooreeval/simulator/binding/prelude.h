@@ -2,9 +2,7 @@
 #pragma once
 #include "moore_sim/before_torch.h"
 
-#include <ATen/ATen.h>
-#include <torch/types.h>
-
 #include "bindable.h"
+#include "tensor_names.h"
 
 #include "moore_sim/after_torch.h"

@@ -6,8 +6,5 @@
 #include <pybind11/stl.h>
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/utils/pybind.h>
-#ifdef MOORE_SIM_WHOLE_TORCH
-#include <torch/extension.h>
-#endif
 #define __CUDACC__ 1
 #define __NVCC__ 1
