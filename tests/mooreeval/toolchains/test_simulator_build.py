@@ -179,11 +179,11 @@ BUILDS = {
         None,
     ),
     "tensors of every making": (
-        HEAD
-        + "torch::Tensor f(torch::Tensor x) { auto o = torch::TensorOptions().dtype(torch::kFloat32).device(torch::kCUDA);\n"
+        HEAD + "torch::Tensor f(torch::Tensor x) { \n"
+        "  auto o = torch::TensorOptions().dtype(torch::kFloat32).device(torch::kCUDA);\n"
         "  auto a = torch::zeros({2, 3}, o) + torch::ones({2, 3}, torch::kF32) + torch::full({2, 3}, 1.0, o);\n"
         "  auto b = torch::arange(0, 6, o).reshape({2, 3}) + torch::randn({2, 3}, o) + torch::eye(3, o)[0];\n"
-        "  auto c = torch::tensor({1.0f, 2.0f}, o) + torch::empty({2}, o.requires_grad(false)).fill_(torch::Scalar(2));\n"
+        "  auto c = torch::tensor({1.0f, 2.0f}, o) + torch::empty({2}, o.requires_grad(false)).fill_(2);\n"
         "  auto d = torch::from_blob(c.data_ptr(), {2}, o) + torch::linspace(0, 1, 2, o); torch::NoGradGuard guard;\n"
         '  using namespace torch::indexing; auto e = x.index({Slice(), "..."}); torch::Dtype t = torch::kInt64;\n'
         "  return torch::cat({a.sum().view({1}), b.to(t).sum().view({1}), d}); }\n",

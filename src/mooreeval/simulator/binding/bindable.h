@@ -60,6 +60,7 @@ struct Function {
   int argument_count;
   int result;
   std::vector<Named> named = {};  // one for each argument, or none at all
+  bool own = false;  // bound by the candidate itself: its exceptions become Python's as pybind11 does it, not PyTorch
 };
 
 template <class Signature> struct Caller {
@@ -129,6 +130,7 @@ class Module {
   explicit Module(const char* name) : name_(name) {}
   template <class F, class... Extra> Module& def(const char* name, F f, const Extra&... extra) {
     Function function = describe(name, f, "");
+    function.own = true;
     constexpr int names = (0 + ... + std::is_same_v<Extra, NamedArgument>);
     static_assert(names == 0 || names == arity<F>(), "MOORE_SIM_REBIND: names for some of the arguments");
     (add(function, extra), ...);

@@ -131,9 +131,13 @@ py::object run(const Function& function, const py::args& arguments, const py::kw
     alive.push_back(type(function.arguments[i]).load(given[i], &addresses[i]));
     if (!alive.back()) refuse(function, arguments, by_name);
   }
+  const auto answer = [&] {
+    return function.result == NOTHING ? call_void(function, addresses.data())
+                                      : type(function.result).call(function, addresses.data());
+  };
+  if (function.own) return answer();
   HANDLE_TH_ERRORS
-  return function.result == NOTHING ? call_void(function, addresses.data())
-                                    : type(function.result).call(function, addresses.data());
+  return answer();
   END_HANDLE_TH_ERRORS_PYBIND
 }
 
