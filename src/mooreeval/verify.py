@@ -31,6 +31,7 @@ from mooreeval.execute import conclude
 from mooreeval.execute.children import Launcher
 from mooreeval.execute.conclude import Conclusion
 from mooreeval.execute.evidence import Evidence
+from mooreeval.execute.judge import Judgement
 from mooreeval.execute.seeds import new_secret
 from mooreeval.space import is_no_space, no_space, require_space
 from mooreeval.task import Task
@@ -138,8 +139,6 @@ class LocalVerifier:
 
     # --------------------------------------------------------------------------------------------------------- verdict
     def _judge(self, task: Task, candidate: Candidate, progress: Progress) -> Verdict:
-        from mooreeval.execute.judge import Judgement  # loads torch, while the launcher does so too
-
         judgement = Judgement(task, candidate, self.config, self.secret, self._launcher, self._toolchain, progress)
         conclusion = judgement.conclude()
         conclusion = conclude.shape_specialised(conclusion, judgement.evidence.forced)

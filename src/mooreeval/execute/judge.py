@@ -1,9 +1,10 @@
 """One judgement: the stages from a task and a candidate to a conclusion. Holds every expected value and every seed.
 
-    reference child: prepare ─> recorder: strings ─> toolchain: artefacts ─> run child: load, trials ─> comparison
+    reference child: prepare ─> recorder: strings ─> toolchain: artefacts ─> run child: load, trials ─> compare child
 
 Each stage returns what the next one needs, or a `Conclusion` that ends the judgement. What a child says about itself
-(its launches, its findings) is evidence from the candidate's own process; the values are compared here.
+(its launches, its findings) is evidence from the candidate's own process; the values are compared in a process of the
+judge's own, which no candidate's process can reach. Imports no torch.
 """
 
 from __future__ import annotations
@@ -16,11 +17,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Protocol
 
-import torch
-
 from mooreeval.candidate import Candidate
 from mooreeval.config import VerifyConfig
-from mooreeval.errors import NotJudged, TaskError
+from mooreeval.errors import NotJudged, TaskError, Transient, WireError
 from mooreeval.execute import conclude
 from mooreeval.execute.answers import (
     LoadAnswer,
@@ -31,12 +30,10 @@ from mooreeval.execute.answers import (
     read_report,
 )
 from mooreeval.execute.children import Child, ChildEnded, Launcher
-from mooreeval.execute.compare import compare_inputs, compare_outputs
 from mooreeval.execute.conclude import Conclusion
 from mooreeval.execute.evidence import Evidence
 from mooreeval.execute.schedule import Schedule, schedules
 from mooreeval.execute.seeds import derive_seed
-from mooreeval.execute.tensors import from_wire
 from mooreeval.execute.wire import Message, TensorData, read_values
 from mooreeval.task import Task
 from mooreeval.toolchains.base import Artefact, BuildFailure, Extension, Recording
@@ -229,10 +226,10 @@ class Judgement:
 
     # ------------------------------------------------------------------------------------------------------------- run
     def _run(self, reference: Child) -> Conclusion:
-        with self._spawn("run") as child:
+        with self._spawn("run") as child, self._spawn("compare") as comparer:
             self._start(child)
             try:
-                return self._load_and_try(child, reference)
+                return self._load_and_try(child, reference, comparer)
             except ChildEnded as end:
                 return self._ended(end, child, "while it ran")
 
@@ -243,7 +240,7 @@ class Judgement:
         self.evidence.output_tail = child.log_tail() or None
         return conclude.process_ended(end, report, self.evidence.findings, when, child.log_tail())
 
-    def _load_and_try(self, child: Child, reference: Child) -> Conclusion:
+    def _load_and_try(self, child: Child, reference: Child, comparer: Child) -> Conclusion:
         artefacts = {
             a.extension_hash: {"module_name": a.module_name, "path": str(a.path)} for a in self.evidence.artefacts
         }
@@ -253,12 +250,14 @@ class Judgement:
             return stop
         seeds = [self._seed("schedule", i) for i in range(self.config.trials)]
         for index, schedule in enumerate(schedules(seeds, self.config.simulator.check_budget)):
-            if stop := self._trial(child, reference, index, schedule):
+            if stop := self._trial(child, reference, comparer, index, schedule):
                 self.evidence.output_tail = child.log_tail() or None
                 return stop
         return conclude.trials(self.evidence.trials)
 
-    def _trial(self, child: Child, reference: Child, index: int, schedule: Schedule) -> Conclusion | None:
+    def _trial(
+        self, child: Child, reference: Child, comparer: Child, index: int, schedule: Schedule
+    ) -> Conclusion | None:
         """One run on fresh inputs; None to go on."""
         seed = self._seed("inputs", index)
         with self._stage("reference"):
@@ -275,9 +274,8 @@ class Judgement:
         self._observe(answer.report)
         if stop := conclude.trial_stopped(answer.error, answer.report, self.evidence.findings, self.candidate.code):
             return stop
-        got = _or_end(child, lambda: _read_outputs(message))
         with self._stage("compare"):
-            mismatch = self._compare(got, answer.devices, values)
+            mismatch = _or_end(child, lambda: self._compare(comparer, _outputs(message), answer.devices, values))
         if index == 0:
             self.evidence.shapes = [*_shapes("input", values["inputs"]), *_shapes("output", values["expected32"])]
         passed = mismatch is None
@@ -293,21 +291,28 @@ class Judgement:
         launched = report.launches and self.evidence.artefacts
         return None if launched or not _has_elements(expected) else conclude.no_launch(passed)
 
-    def _compare(self, got: dict[str, Any], devices: Sequence[str], values: dict[str, Any]) -> Mismatch | None:
-        """What the candidate returned and left behind against what the reference did; all of it in this process."""
-        want = {name: from_wire(value) for name, value in values.items()}
-        tolerance = self.config.effective_tolerance()
-        named = [(f"input[{i}]", t) for i, t in enumerate(want["inputs"]) if isinstance(t, torch.Tensor)]
-        mismatch = compare_outputs(
-            got["outputs"],
-            want["expected32"],
-            want["expected64"],
-            tolerance,
-            devices=devices,
-            expected_devices=[self.evidence.tensor_device] * len(devices),
-            inputs=named,
-        )
-        return mismatch or compare_inputs(want["inputs"], want["inputs_after"], got["inputs_after"], tolerance)
+    def _compare(
+        self, comparer: Child, got: dict[str, Any], devices: Sequence[str], want: dict[str, Any]
+    ) -> Mismatch | None:
+        """What the candidate returned and left behind against what the reference did.
+
+        Raises Malformed where the candidate's tensors can't be read.
+        """
+        fields = {
+            "devices": list(devices),
+            "expected_device": self.evidence.tensor_device,
+            "tolerance": self.config.effective_tolerance().model_dump(mode="json"),
+        }
+        try:
+            answer = comparer.ask(
+                "compare", fields, {"got": got, "want": want}, self.config.deadlines.reference_seconds
+            )
+        except ChildEnded as end:
+            raise Transient(f"the outputs could not be compared ({end}): {_last_line(comparer.log_tail())}") from None
+        if answer.fields["malformed"]:
+            raise Malformed("its tensors can't be read")
+        mismatch = answer.fields["mismatch"]
+        return None if mismatch is None else Mismatch.model_validate(mismatch)
 
     def _observe(self, report: Report | None) -> None:
         """Keep the launches and findings of one trial, with lines in the candidate's own file."""
@@ -361,11 +366,11 @@ def _has_elements(value: Any) -> bool:
     return any(math.prod(shape["shape"]) for shape in _shapes("output", value))
 
 
-def _read_outputs(message: Message) -> dict[str, Any]:
-    """The values of a trial as fresh CPU tensors: `outputs` and `inputs_after`."""
+def _outputs(message: Message) -> dict[str, Any]:
+    """The values of a trial as they came: `outputs` and `inputs_after`."""
     try:
-        values = {name: from_wire(value) for name, value in read_values(message).items()}
-    except Exception as error:
+        values = read_values(message)
+    except WireError as error:
         raise Malformed("its tensors can't be read") from error
     if set(values) != {"outputs", "inputs_after"}:
         raise Malformed("it sent other values than asked for")

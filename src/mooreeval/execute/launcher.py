@@ -19,6 +19,7 @@ import ctypes
 import json
 import os
 import resource
+import select
 import signal
 import socket
 import sys
@@ -32,6 +33,7 @@ CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = (
 NAMESPACES = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE = 1, 4
 MAX_REQUEST = 64 << 10
+IDLE_SECONDS = 1.0
 REPORT_FD = 200  # where a child finds the file for its run time's last report
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -54,17 +56,35 @@ def serve(control: socket.socket) -> None:
     """Answer requests until the judge closes the control socket."""
     import torch  # noqa: F401  the reason for this process
 
-    from mooreeval.execute import roles  # noqa: F401
+    from mooreeval.execute import reference_child, roles  # noqa: F401
     from mooreeval.execute.fake_run import warm_up
 
-    warm_up()  # two CPU-seconds that every reference child would pay again
+    warm_up()
     control.send(json.dumps({"ready": True, "namespaces": namespaces_available()}).encode())
-    while (request := receive_request(control)) is not None:
+    idle: float | None = IDLE_SECONDS
+    while True:
+        if not select.select([control], [], [], idle)[0]:
+            _load_more()
+            idle = None
+            continue
+        request = receive_request(control)
+        if request is None:
+            return
         fields, descriptors = request
         if fields["op"] == "spawn":
             control.send(json.dumps(_spawn(fields, descriptors, control)).encode())
         elif fields["op"] == "reap":
             control.send(json.dumps(_reap(fields["pid"])).encode())
+
+
+def _load_more() -> None:
+    """What children would load each for itself, while there is nothing else to do: the first verdict need not wait."""
+
+    from mooreeval.execute import candidate_child, compare_child  # noqa: F401
+    from mooreeval.execute.fake_run import warm_up_more
+    from mooreeval.simulator import torch_device  # noqa: F401
+
+    warm_up_more()
 
 
 def namespaces_available() -> bool:

@@ -29,7 +29,18 @@ def _candidate() -> Role:
     return CandidateChild()
 
 
-ROLES: dict[str, Callable[[], Role]] = {"reference": _reference, "recorder": _candidate, "run": _candidate}
+def _compare() -> Role:
+    from mooreeval.execute.compare_child import CompareChild
+
+    return CompareChild()
+
+
+ROLES: dict[str, Callable[[], Role]] = {
+    "reference": _reference,
+    "recorder": _candidate,
+    "run": _candidate,
+    "compare": _compare,
+}
 
 
 def run_role(name: str, channel: Channel) -> int:

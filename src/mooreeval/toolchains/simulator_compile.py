@@ -115,7 +115,8 @@ class Compiler:
         ran = self._run(
             [
                 "-shared", *objects, "-o", self.library.name, _WRAPPED, "-Wl,-z,defs", "-Wl,--warn-unresolved-symbols",
-                *self._parts.library_flags, str(runtime), str(binding), f"-Wl,-rpath,{binding.parent}",
+                *self._parts.linker_flags, *self._parts.library_flags, str(runtime), str(binding),
+                f"-Wl,-rpath,{binding.parent}",
             ]
         )  # fmt: skip
         if ran.returncode is None:

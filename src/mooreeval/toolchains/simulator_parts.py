@@ -95,6 +95,11 @@ class Parts:
         return [*self.include_flags[len(_OWN_HEADERS) :], "-D_GLIBCXX_USE_CXX11_ABI=1"]
 
     @functools.cached_property
+    def linker_flags(self) -> list[str]:
+        """gold where it is: it reads PyTorch's libraries in a third of the time."""
+        return ["-fuse-ld=gold"] if shutil.which("ld.gold") else []
+
+    @functools.cached_property
     def library_flags(self) -> list[str]:
         return [f"-L{self.torch / 'lib'}", "-lc10", "-ltorch_cpu", "-ltorch", "-ltorch_python"]
 

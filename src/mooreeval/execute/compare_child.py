@@ -1,0 +1,50 @@
+"""The compare child: decodes what a candidate returned and compares it with what the reference did. Runs nobody's code.
+
+Operation
+    compare   devices, expected_device, tolerance; values: got {outputs, inputs_after}, want {inputs, inputs_after,
+              expected32, expected64} -> mismatch (None where they agree), or malformed
+
+The judge hands on bytes that it never decodes: hostile tensors can at most end this process, and the judge, which
+needs no torch then, starts sooner.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from mooreeval.config import Tolerance
+from mooreeval.execute.compare import compare_inputs, compare_outputs
+from mooreeval.execute.tensors import from_wire
+from mooreeval.verdict import Mismatch
+
+
+class CompareChild:
+    """Holds nothing from one comparison to the next."""
+
+    def handle(self, op: str, fields: dict[str, Any], values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        if op != "compare":
+            raise ValueError(f"the compare child has no operation {op}")
+        try:
+            got = {name: from_wire(value) for name, value in values["got"].items()}
+        except Exception:  # noqa: BLE001  whatever a candidate's bytes do to torch
+            return {"malformed": True, "mismatch": None}, {}
+        want = {name: from_wire(value) for name, value in values["want"].items()}
+        mismatch = _compared(got, want, fields)
+        return {"malformed": False, "mismatch": mismatch and mismatch.model_dump(mode="json")}, {}
+
+
+def _compared(got: dict[str, Any], want: dict[str, Any], fields: dict[str, Any]) -> Mismatch | None:
+    """Outputs first, then what was left behind in the inputs."""
+    devices, tolerance = fields["devices"], Tolerance.model_validate(fields["tolerance"])
+    mismatch = compare_outputs(
+        got["outputs"],
+        want["expected32"],
+        want["expected64"],
+        tolerance,
+        devices=devices,
+        expected_devices=[fields["expected_device"]] * len(devices),
+        inputs=[(f"input[{i}]", t) for i, t in enumerate(want["inputs"]) if isinstance(t, torch.Tensor)],
+    )
+    return mismatch or compare_inputs(want["inputs"], want["inputs_after"], got["inputs_after"], tolerance)
