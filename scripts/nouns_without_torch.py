@@ -29,6 +29,7 @@ NOUNS = (
     "mooreeval.cache",
     "mooreeval.gallery",
     "mooreeval.toolchains.base",
+    "mooreeval.verify",
     "musacoder.cli",
     "musacoder.demo",
     "musacoder.doctor",
