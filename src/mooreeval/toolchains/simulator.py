@@ -10,9 +10,7 @@ Successes and failures are cached by content; what the deadline ended is not.
 from __future__ import annotations
 
 import functools
-import json
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from mooreeval.cache import FileCache
 from mooreeval.hashing import content_hash
 from mooreeval.simulator.rewrite import Tokens, join_lines, tampering, unsupported_features
 from mooreeval.toolchains.base import Artefact, BuildFailure, Extension, Recording
+from mooreeval.toolchains.kept_builds import Built, KeptBuilds
 from mooreeval.toolchains.locate import SourceMap, findings_from_report
 from mooreeval.toolchains.simulator_compile import Compiler, lifts_half_flags
 from mooreeval.toolchains.simulator_flags import Flags, foreign_includes, sort_flags
@@ -28,7 +27,6 @@ from mooreeval.toolchains.simulator_units import module_name
 from mooreeval.verdict import Diagnostic, Finding, Place
 
 MAX_SOURCE_CHARS = 1 << 20
-_LIBRARY, _FAILURE = "module.so", "failure.json"
 
 
 class SimulatorToolchain:
@@ -40,6 +38,7 @@ class SimulatorToolchain:
 
     def __init__(self, cache_dir: Path | None = None, torch_dir: Path | None = None):
         self.cache = FileCache(cache_dir)
+        self._kept = KeptBuilds(self.cache)
         self._parts = Parts(self.cache, torch_dir)
 
     def prepare(self) -> Prepared:
@@ -65,7 +64,8 @@ class SimulatorToolchain:
         prepared = self.prepare()
         key = f"module-{self._key(extension, flags)}"
         with self.cache.lock(key):
-            return self._cached(key, extension) or self._make(key, extension, flags, prepared, deadline_seconds)
+            kept = self._kept.get(key, extension, module_name(extension))
+            return kept or self._make(key, extension, flags, prepared, deadline_seconds)
 
     def findings(
         self, report: dict[str, Any], artefacts: list[Artefact], candidate_text: str, recording: Recording
@@ -85,53 +85,16 @@ class SimulatorToolchain:
             ]
         )[:40]
 
-    def _cached(self, key: str, extension: Extension) -> Artefact | BuildFailure | None:
-        folder = self.cache.get(key)
-        if folder is None:
-            return None
-        record = json.loads((folder / _FAILURE).read_text(encoding="utf-8"))
-        if record["failure"]:
-            return _failure_from(record["failure"])
-        return Artefact(
-            extension_hash=extension.content_hash(),
-            module_name=module_name(extension),
-            path=folder / _LIBRARY,
-            warnings=tuple(record["warnings"]),
-            diagnostics=tuple(Diagnostic.model_validate(d) for d in record["diagnostics"]),
-        )
-
     def _make(
         self, key: str, extension: Extension, flags: Flags, prepared: Prepared, deadline_seconds: float
     ) -> Artefact | BuildFailure:
         with self.cache.scratch("build-") as scratch:
             compiler = Compiler(self._parts, prepared, scratch, deadline_seconds)
-            built = compiler.build(extension, flags.defines)
-            if isinstance(built, BuildFailure) and built.kind == "timeout":
-                return built
-            failure = built if isinstance(built, BuildFailure) else None
-            warnings = tuple(flags.warnings)
-
-            def write(folder: Path) -> None:
-                if failure is None:
-                    shutil.move(compiler.library, folder / _LIBRARY)
-                record = {
-                    "failure": _failure_record(failure),
-                    "warnings": warnings,
-                    "diagnostics": [d.model_dump(mode="json") for d in compiler.warnings],
-                }
-                (folder / _FAILURE).write_text(json.dumps(record), encoding="utf-8")
-
-            folder = self.cache.put(key, write)
-        if failure is not None:
-            return failure
-        return Artefact(
-            extension.content_hash(),
-            module_name(extension),
-            folder / _LIBRARY,
-            compiler.cpu_seconds,
-            warnings,
-            compiler.warnings,
-        )
+            failed = compiler.build(extension, flags.defines)
+            if failed and failed.kind == "timeout":
+                return failed
+            built = Built(compiler.library, compiler.cpu_seconds, tuple(flags.warnings), compiler.warnings)
+            return self._kept.put(key, extension, module_name(extension), failed or built)
 
 
 def _refuse(extension: Extension, flags: Flags) -> BuildFailure | None:
@@ -180,22 +143,3 @@ def _own_code() -> str:
     here = Path(__file__).parent
     files = [*sorted(here.glob("simulator*.py")), *sorted((here.parent / "simulator" / "rewrite").glob("*.py"))]
     return content_hash([path.read_text(encoding="utf-8") for path in files])
-
-
-def _failure_record(failure: BuildFailure | None) -> dict[str, Any] | None:
-    if failure is None:
-        return None
-    fields = {name: getattr(failure, name) for name in ("kind", "reason", "feature", "rule", "log_tail")}
-    return {**fields, "diagnostics": [d.model_dump(mode="json") for d in failure.diagnostics]}
-
-
-def _failure_from(record: dict[str, Any]) -> BuildFailure:
-    marks = tuple(Diagnostic.model_validate(d) for d in record["diagnostics"])
-    return BuildFailure(
-        kind=record["kind"],
-        reason=record["reason"],
-        feature=record["feature"],
-        rule=record["rule"],
-        diagnostics=marks,
-        log_tail=record["log_tail"],
-    )
