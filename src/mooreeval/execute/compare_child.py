@@ -23,6 +23,9 @@ from mooreeval.verdict import Mismatch
 class CompareChild:
     """Holds nothing from one comparison to the next."""
 
+    def __init__(self) -> None:
+        torch.set_num_threads(1)  # a second one costs more CPU time than it saves, most of it spent waiting
+
     def handle(self, op: str, fields: dict[str, Any], values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         if op != "compare":
             raise ValueError(f"the compare child has no operation {op}")
