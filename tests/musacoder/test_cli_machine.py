@@ -23,7 +23,7 @@ def verify(
         env=environment(**env),
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=900,
     )
 
 
