@@ -6,12 +6,13 @@ winning; whatever is wrong with them is one line (`UsageError`). Units are in fi
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from mooreeval.errors import UsageError
 from mooreeval.hashing import content_hash
@@ -24,7 +25,22 @@ Baseline = Literal["eager", "compile"]
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Count = Annotated[int, Field(gt=0)]
+
+
+def _whole(value: Any) -> Any:
+    """A whole number also where it is written as 2e7, which YAML reads as text, or as 3.0."""
+    if isinstance(value, bool):
+        raise ValueError("must be a whole number")
+    if isinstance(value, str) and "e" in value.lower():
+        with contextlib.suppress(ValueError):
+            number = float(value)
+            return int(number) if number.is_integer() else value
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=10**18)]
+Count = Annotated[Whole, Field(gt=0)]
+Mebibytes = Annotated[Whole, Field(gt=0, le=2**40)]
 
 
 def _hex_secret(value: str | None) -> str | None:
@@ -39,18 +55,18 @@ def _hex_secret(value: str | None) -> str | None:
 class Deadlines(Record):
     """Wall seconds that one stage may take; waiting for a free worker is not counted."""
 
-    record_seconds: Positive = 60  # the candidate's Python, import included
-    build_seconds: Positive = 600  # all extensions of one candidate; 300 is known to kill right kernels
-    reference_seconds: Positive = 120
-    run_seconds: Positive = 120
+    record_seconds: Positive = Field(60, description="The candidate's Python, import included.")
+    # 300 is known to kill right kernels.
+    build_seconds: Positive = Field(600, description="Compiling one extension of a candidate.")
+    reference_seconds: Positive = Field(120, description="One run of the task, and one comparison of outputs.")
+    run_seconds: Positive = Field(120, description="Loading the candidate, and each trial of it.")
 
 
 class MemoryLimits(Record):
     """What one child may hold, in MiB."""
 
-    build_mib: Count = 8192
-    child_mib: Count = 8192
-    disk_mib: Count = 4096  # the scratch folder of one child
+    child_mib: Mebibytes = Field(8192, description="Memory of one process of a task or a candidate.")
+    disk_mib: Mebibytes = Field(4096, description="The largest file that such a process may write.")
 
 
 class Tolerance(Record):
@@ -60,13 +76,18 @@ class Tolerance(Record):
     own rounding error. `allclose` is `torch.allclose` with atol = rtol = base, KernelBench's rule.
     """
 
-    rule: Literal["scaled", "allclose"] = "scaled"
-    float32: NonNegative = 1e-4
-    half: NonNegative = 1e-2  # float16 and bfloat16
+    rule: Literal["scaled", "allclose"] = Field(
+        "scaled",
+        description="`scaled`: base * (|ref| + rms of the slice) + noise; `allclose`: atol = rtol = base.",
+    )
+    float32: NonNegative = Field(1e-4, description="Base for float32.")
+    half: NonNegative = Field(1e-2, description="Base for float16 and bfloat16.")
     # Between float64's own rounding in a long sum (about 1e-12) and one rounding to float32 (6e-8): a kernel that
     # computes in float32 where float64 was asked for is told apart.
-    float64: NonNegative = 1e-9
-    noise_factor: NonNegative = 4  # times the largest |ref32 - ref64| in the slice
+    float64: NonNegative = Field(1e-9, description="Base for float64.")
+    noise_factor: NonNegative = Field(
+        4, description="Noise: this times the largest |ref32 - ref64| in the slice (`scaled` only)."
+    )
 
 
 class RewardConfig(Record):
@@ -75,43 +96,51 @@ class RewardConfig(Record):
     With them a correct answer earns 1, one that is twice as fast 1.5, and nothing earns more than 3.
     """
 
-    lambda_speedup: NonNegative = 0.5
-    v_max: NonNegative = 4
-    baseline: Baseline = "eager"  # what v is a speed-up over
+    lambda_speedup: NonNegative = Field(0.5, description="Lambda: what a speed-up of 1 more is worth.")
+    v_max: NonNegative = Field(4, description="Speed-up beyond 1 that is counted at most.")
+    baseline: Baseline = Field("eager", description="What the speed-up is over: `eager` or `compile`.")
 
 
 class SimulatorConfig(Record):
-    """How much work the simulator takes on before it makes the task's shapes smaller."""
+    """How much work the simulator takes on before it makes the task's shapes smaller, and how much of it is watched."""
 
-    elements: Count = 4_000_000  # read and written in one forward pass
-    flops: Count = 20_000_000
-    # A size that the candidate carries as a literal is kept while it stays below these.
-    ceiling_elements: Count = 64_000_000
-    ceiling_flops: Count = 2_200_000_000  # a product of square matrices of 1024 is still below
-    ceiling_mib: Count = 1536
-    device_mib: Count = 4096  # memory of the simulated device
-    check_budget: Count = 20_000_000  # watched memory accesses of one launch; the rest of its blocks run unwatched
-    threads: Annotated[int, Field(ge=0)] = 0  # host threads that blocks are spread over; 0: all cores
+    elements: Count = Field(4_000_000, description="Aim: elements read and written in one forward pass of the task.")
+    flops: Count = Field(20_000_000, description="Aim: floating-point operations of one forward pass.")
+    ceiling_elements: Count = Field(
+        64_000_000, description="A size that the candidate carries as a literal is kept up to this many elements ..."
+    )
+    # A product of square matrices of 1024 is still below.
+    ceiling_flops: Count = Field(2_200_000_000, description="... this many operations ...")
+    ceiling_mib: Mebibytes = Field(1536, description="... and this much memory; no task is run above it.")
+    device_mib: Mebibytes = Field(4096, description="Memory of the simulated device.")
+    check_budget: Count = Field(
+        20_000_000, description="Watched memory accesses of one launch; the rest of its blocks run unwatched."
+    )
+    threads: Annotated[Whole, Field(le=4096)] = Field(
+        0, description="Host threads that blocks are spread over; 0: all cores."
+    )
 
 
 class FeedbackConfig(Record):
     """Bounds of the text that a model gets for its next turn."""
 
-    characters: Annotated[int, Field(ge=200)] = 4000
-    diagnostics: Count = 3
-    findings: Count = 4
-    context_lines: Annotated[int, Field(ge=0)] = 2  # source lines shown before and after the one at fault
-    line_characters: Annotated[int, Field(ge=40)] = 160
+    characters: Annotated[Whole, Field(ge=200)] = Field(4000, description="Of the whole text.")
+    diagnostics: Count = Field(3, description="Compiler errors.")
+    findings: Count = Field(4, description="Findings of the run.")
+    context_lines: Whole = Field(2, description="Source lines shown before and after the one at fault.")
+    line_characters: Annotated[Whole, Field(ge=40)] = Field(160, description="Of one line.")
 
 
 class VerifyConfig(Record):
     """Everything a verifier can be told."""
 
-    backend: Backend = "auto"
-    policy: Policy = "native"
-    protocol: Protocol = "ours"
-    trials: Count = 5
-    seed: Annotated[str | None, AfterValidator(_hex_secret)] = None  # run secret, hex; None: a new one each run
+    backend: Backend = Field("auto", description="What judges.")
+    policy: Policy = Field("native", description="What a candidate may call beside its own kernels.")
+    protocol: Protocol = Field("ours", description="Whose rules of comparison.")
+    trials: Count = Field(5, description="Runs on fresh inputs.")
+    seed: Annotated[str | None, AfterValidator(_hex_secret)] = Field(
+        None, description="The run secret, hexadecimal; none: a new one each run."
+    )
     deadlines: Deadlines = Deadlines()
     memory: MemoryLimits = MemoryLimits()
     tolerance: Tolerance = Tolerance()
@@ -134,7 +163,11 @@ class VerifyConfig(Record):
 
         The secret is left out because a verdict names it apart; reward, feedback and threads change no verdict.
         """
-        return content_hash(self.model_dump(mode="json", exclude=_NOT_IN_THE_HASH))
+        return content_hash(self.of_the_verdict())
+
+    def of_the_verdict(self) -> dict[str, Any]:
+        """The fields behind `config_hash`, as plain data that `load_config` reads back."""
+        return self.model_dump(mode="json", exclude=_NOT_IN_THE_HASH)
 
 
 _NOT_IN_THE_HASH: Any = {"seed": True, "reward": True, "feedback": True, "simulator": {"threads": True}}
@@ -208,8 +241,28 @@ def _first_fault(error: ValidationError) -> str:
     more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
     if first["type"] == "extra_forbidden":
         return f"there is no field {field}; known here: {', '.join(_known_fields(first['loc'][:-1]))}{more}"
-    message = first["msg"].removeprefix("Value error, ")
-    return f"{field}: {message}, not {_short(first['input'])}{more}"
+    return f"{field} {_demand(first['type'], first.get('ctx', {}), first['msg'])}, not {_short(first['input'])}{more}"
+
+
+def _demand(kind: str, context: Mapping[str, Any], message: str) -> str:
+    """What a value must be, in words for someone who never heard of the library that checks it."""
+    for begin, words in _DEMANDS.items():
+        if kind.startswith(begin):
+            return words.format(**context)
+    return message.removeprefix("Value error, ")
+
+
+_DEMANDS = {
+    "int_": "must be a whole number",
+    "float_": "must be a number",
+    "finite_number": "must be a finite number",
+    "greater_than_equal": "must be {ge:g} or more",
+    "greater_than": "must be more than {gt:g}",
+    "less_than_equal": "must be {le:g} or less",
+    "literal_error": "must be {expected}",
+    "string_": "must be text",
+    "model_": "has fields of its own and must be a mapping of them",
+}
 
 
 def _known_fields(path: tuple[int | str, ...]) -> list[str]:

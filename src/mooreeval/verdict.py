@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 SCHEMA_VERSION = 1
 PROTOCOL_VERSION = "moore-1"
+DERIVED = ("reward", "feedback")  # what the command line's JSON holds beside the verdict's own fields
 
 
 class Status(StrEnum):
@@ -139,6 +140,17 @@ class Launch(Record):
     count: int
 
 
+class Shape(Record):
+    """One tensor that went in or came out, as run."""
+
+    name: str  # path in the inputs or outputs: "input[0]", "output['loss']"
+    shape: tuple[int, ...]
+    dtype: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {'x'.join(map(str, self.shape)) or 'scalar'} {self.dtype}"
+
+
 class Timing(Record):
     """Measured on a device only; exists only on `correct`."""
 
@@ -174,12 +186,20 @@ class Verdict(Record):
     protocol_version: str = PROTOCOL_VERSION
     versions: dict[str, str] = Field(default_factory=dict)
     seed: str | None = None  # the run secret, hex; together with the hashes it gives every seed
-    shapes: tuple[dict[str, Any], ...] = ()  # of inputs and outputs as run
+    shapes: tuple[Shape, ...] = ()
     task_id: str | None = None
     task_hash: str
     candidate_hash: str
     config_hash: str
+    # The configuration behind that hash, whole; with the seed it is what `--config` takes to judge alike.
+    config: dict[str, Any] = Field(default_factory=dict)
     stage_seconds: dict[str, float] = Field(default_factory=dict)  # wall seconds by stage, not part of identity
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_what_follows_from_it(cls, data: Any) -> Any:
+        """The command line prints reward and feedback beside the verdict; they are computed again, never read."""
+        return {k: v for k, v in data.items() if k not in DERIVED} if isinstance(data, dict) else data
 
     @model_validator(mode="after")
     def _status_fits_payload(self) -> Self:

@@ -35,6 +35,7 @@ from mooreeval.execute.judge import Judgement
 from mooreeval.execute.seeds import new_secret
 from mooreeval.space import is_no_space, no_space, require_space
 from mooreeval.task import Task
+from mooreeval.toolchains.simulator_parts import Parts
 from mooreeval.verdict import Status, Verdict
 
 __all__ = ["BackendInfo", "LocalVerifier", "Outcome", "ScriptedVerifier", "Verifier", "available_backends"]
@@ -69,6 +70,7 @@ class LocalVerifier:
         self.config = config.with_backend(choose_backend(config.backend))
         self.secret = config.seed or new_secret()
         self._toolchain: Any = _toolchain(self.config)
+        self._parts = Parts(self._toolchain.cache, None)
         with _told_where_space_ends(Path(tempfile.gettempdir())):
             self._launcher = Launcher()
         self._launcher.start()
@@ -85,14 +87,20 @@ class LocalVerifier:
         """End every process of this verifier; idempotent."""
         self._launcher.close()
 
+    def needs_preparation(self) -> bool:
+        """Whether the next verdict waits for what is built once a machine and PyTorch version, about a minute."""
+        self._require_space()
+        return self._toolchain.cache.get(f"prelude-{self._parts.prelude_key(half_operators=False)}") is None
+
     def verify(self, task: Task, candidate: Candidate | NoCandidate, progress: Progress | None = None) -> Verdict:
         """The verdict on one candidate. `progress` is called with the name of each stage as it begins."""
+        _require_nouns(task, candidate)
         if isinstance(candidate, NoCandidate):
             return self._verdict(task, candidate, Conclusion(Status.NO_CANDIDATE, candidate.reason), Evidence())
         report = progress or (lambda _stage: None)
         report("prepare")
+        self._require_space()
         with _told_where_space_ends(self._launcher.root):
-            require_space(self._launcher.root, SCRATCH_REMEDY)
             self._toolchain.prepare()
             for _attempt in range(1, TRIES):
                 with contextlib.suppress(Transient):
@@ -137,6 +145,11 @@ class LocalVerifier:
         except (NotJudged, TaskError) as error:
             return Outcome(index, None, error)
 
+    def _require_space(self) -> None:
+        with _told_where_space_ends(self._launcher.root):
+            require_space(self._launcher.root, SCRATCH_REMEDY)
+            self._toolchain.cache.require_space()
+
     # --------------------------------------------------------------------------------------------------------- verdict
     def _judge(self, task: Task, candidate: Candidate, progress: Progress) -> Verdict:
         judgement = Judgement(task, candidate, self.config, self.secret, self._launcher, self._toolchain, progress)
@@ -167,14 +180,28 @@ class LocalVerifier:
             device=evidence.device,
             policy=self.config.policy,
             protocol=self.config.protocol,
-            versions=versions(),
+            versions={**versions(), "g++": self._parts.versions["compiler"]},
             seed=self.secret,
             shapes=tuple(evidence.shapes),
             task_id=task.task_id,
             task_hash=task.task_hash,
             candidate_hash=candidate.candidate_hash,
             config_hash=self.config.config_hash(),
+            config=self.config.of_the_verdict(),
             stage_seconds=evidence.stage_seconds,
+        )
+
+
+def _require_nouns(task: Any, candidate: Any) -> None:
+    """TypeError where a path or a text was given, with what makes a task or a candidate of it."""
+    if not isinstance(task, Task):
+        raise TypeError(
+            f"task is a {type(task).__name__}, not a Task: load_task(path) of mooreeval.task reads one from a file"
+        )
+    if not isinstance(candidate, Candidate | NoCandidate):
+        raise TypeError(
+            f"candidate is a {type(candidate).__name__}, not a Candidate: "
+            "load_candidate(path) of mooreeval.candidate reads one from a file"
         )
 
 

@@ -1,17 +1,21 @@
 """The pipeline end to end on the simulator: what a candidate does to its own process is its own verdict."""
 
+import json
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
 from mooreeval.candidate import Candidate, NoCandidate
+from mooreeval.config import load_config
 from mooreeval.errors import NotJudged, TaskError
+from mooreeval.hashing import content_hash
 from mooreeval.task import make_task
 from mooreeval.verdict import Status, Verdict
-from mooreeval.verify import ScriptedVerifier
+from mooreeval.verify import LocalVerifier, ScriptedVerifier
 
 from .conftest import SCALE_CANDIDATE, SCALE_TASK, changed
 
@@ -25,7 +29,11 @@ def test_an_honest_kernel_is_correct_and_the_verdict_names_what_it_rests_on(veri
     assert len({t.seed for t in verdict.trials}) == len(verdict.trials) == 5
     assert {t.schedule for t in verdict.trials} >= {"checked forward", "reverse", "random"}
     assert verdict.launches[0].count == 5
+    compiler = subprocess.run(["g++", "-dumpfullversion"], capture_output=True, text=True, check=True).stdout.strip()
+    assert verdict.versions["g++"] == compiler
     assert "torch" in verdict.versions
+    assert content_hash(verdict.config) == verdict.config_hash
+    assert [str(s) for s in verdict.shapes] == ["input[0] 32x64 float32", "output 32x64 float32"]
     assert Verdict.model_validate_json(verdict.model_dump_json()) == verdict
 
 
@@ -33,6 +41,34 @@ def test_the_same_seed_gives_the_same_verdict(verifier, scale_task):
     first, second = (verifier.verify(scale_task, Candidate(SCALE_CANDIDATE)) for _ in range(2))
     drop = {"stage_seconds"}
     assert first.model_dump(exclude=drop) == second.model_dump(exclude=drop)
+
+
+def test_a_verdict_is_reached_again_from_the_configuration_and_the_seed_that_it_names(verifier, scale_task, tmp_path):
+    wrong = changed(("x[i] * factor", "x[i] * factor + (i == 7)"))
+    first = verifier.verify(scale_task, wrong)
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(first.config))
+    with LocalVerifier(load_config(file, overrides={"seed": first.seed})) as other:
+        second = other.verify(scale_task, wrong)
+    assert first.status is Status.INCORRECT
+    assert second.model_dump(exclude={"stage_seconds"}) == first.model_dump(exclude={"stage_seconds"})
+
+
+def test_paths_in_place_of_a_task_and_a_candidate_are_told_with_what_reads_them(verifier, scale_task):
+    with pytest.raises(TypeError, match=r"task is a str, not a Task: load_task\(path\)"):
+        verifier.verify("task.py", "candidate.py")
+    with pytest.raises(TypeError, match=r"candidate is a PosixPath, not a Candidate: load_candidate\(path\)"):
+        verifier.verify(scale_task, Path("candidate.py"))
+    with pytest.raises(TypeError, match="load_task"):
+        verifier.verify_many([("task.py", "candidate.py")])
+
+
+def test_what_is_built_once_is_told_beforehand(verifier, scale_task, tmp_path, monkeypatch):
+    verifier.verify(scale_task, Candidate(SCALE_CANDIDATE))
+    assert not verifier.needs_preparation()
+    monkeypatch.setenv("MOOREEVAL_CACHE", str(tmp_path))
+    with LocalVerifier(verifier.config) as other:
+        assert other.needs_preparation()
 
 
 def test_wrong_values_are_described(verifier, scale_task):

@@ -13,6 +13,7 @@ from mooreeval.verdict import (
     Place,
     Reduction,
     RuleHit,
+    Shape,
     Status,
     Trial,
     Verdict,
@@ -89,6 +90,6 @@ def full(status: Status) -> Verdict:
         reductions=(Reduction(name="batch_size", original=4096, used=64, line=3),),
         versions={"torch": "2.13.0"},
         seed="ab" * 16,
-        shapes=({"input[0]": [1000]},),
+        shapes=(Shape(name="input[0]", shape=(1000,), dtype="float32"),),
         stage_seconds={"build": 6.1, "run": 0.4},
     )
