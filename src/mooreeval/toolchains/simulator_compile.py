@@ -8,9 +8,9 @@ from pathlib import Path
 
 from mooreeval.errors import NotJudged
 from mooreeval.toolchains.base import BuildFailure, Extension
+from mooreeval.toolchains.cuda_names import exists
 from mooreeval.toolchains.simulator_errors import blame, failure, is_of_a_merge
 from mooreeval.toolchains.simulator_messages import Message, diagnostics, parse
-from mooreeval.toolchains.simulator_names import is_cuda_name
 from mooreeval.toolchains.simulator_parts import NO_HALF_FLAGS, Parts, Prepared, candidate_flags
 from mooreeval.toolchains.simulator_process import Ran, run_compiler
 from mooreeval.toolchains.simulator_units import BINDINGS, Headers, Unit, bindings, compose, headers_of, rewritten
@@ -18,6 +18,7 @@ from mooreeval.verdict import Diagnostic
 
 _UNDEFINED = re.compile(r"undefined reference to [`'](?P<name>.+)'$", re.MULTILINE)
 _PYTHON_SYMBOL = re.compile(r"_?Py[A-Z_]\w*")
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE)
 _TWICE = re.compile(r"multiple definition of [`'](?P<name>[^'\n]+)'")
 # libmoore_sim.so watches these three while a kernel runs.
 _WRAPPED = "-Wl,--wrap=memcpy,--wrap=memset,--wrap=memmove"
@@ -46,6 +47,7 @@ class Compiler:
         the rest of PyTorch's headers, they are compiled as PyTorch would.
         """
         self._texts = {s.name: s.text for s in (*extension.sources, *extension.headers)}
+        self._includes = {path for text in self._texts.values() for path in _INCLUDE.findall(text)}
         self._half_operators = lifts_half_flags(defines)
         self._write_headers(extension)
         headers = headers_of(extension)
@@ -57,7 +59,7 @@ class Compiler:
             apart = compose(extension, defines, merged=False, headers=headers)
             if len(apart) > 1:
                 failed = self._attempt(apart)
-        return failure(failed, self._log) if isinstance(failed, list) else failed
+        return failure(failed, self._log, self._includes) if isinstance(failed, list) else failed
 
     def _write_headers(self, extension: Extension) -> None:
         """The candidate's own headers, rewritten like its sources, where a quoted include finds them."""
@@ -78,7 +80,7 @@ class Compiler:
 
     def _more_headers(self, messages: list[Message], headers: Headers) -> Headers:
         """The headers with which a failed compilation is worth another try."""
-        name = blame(messages).torch_name
+        name = blame(messages, self._includes).torch_name
         if name and self._parts.frontend_knows(name):
             return Headers.ALL_OF_TORCH
         errors = [m for m in messages if m.severity == "error"]
@@ -132,7 +134,7 @@ class Compiler:
             return None
         name = missing[0]
         reason = f"undefined symbol: {name[:300]} is declared and used, but defined nowhere"
-        if is_cuda_name(name.split("(")[0].split("::")[-1]) or re.match(r"(?:at|c10|torch|moore_sim)::", name):
+        if exists(name.split("(")[0].split("::")[-1]) or re.match(r"(?:at|c10|torch|moore_sim)::", name):
             return BuildFailure("unsupported", reason, feature=name.split("(")[0][-100:], log_tail=ran.log[-4000:])
         return BuildFailure("compile_error", reason, log_tail=ran.log[-4000:])
 

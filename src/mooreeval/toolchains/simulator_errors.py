@@ -1,22 +1,31 @@
 """Whose fault is it that g++ refuses? `compile_error` is the candidate's; `unsupported` is, perhaps, ours.
 
 The first error decides, for the later ones often follow from it. Errors that standard C++ alone explains in the
-candidate's own line are the candidate's; wherever a name of CUDA's is involved the simulator's headers may be at
-fault, and the candidate is not accused.
+candidate's own line are the candidate's, and so are names, headers and numbers of arguments that CUDA itself does not
+have; wherever a name that CUDA does have is involved the simulator's headers may be at fault, and the candidate is not
+accused.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 from dataclasses import dataclass
 from typing import Literal
 
 from mooreeval.toolchains.base import BuildFailure
+from mooreeval.toolchains.cuda_names import exists, header_exists, nearest, nearest_header, numbers_of_arguments
 from mooreeval.toolchains.simulator_messages import Message, diagnostics, readable
 from mooreeval.toolchains.simulator_names import (
+    is_arithmetic,
     is_cuda_function,
     is_cuda_name,
     is_library_header,
+    is_library_name,
+    is_modelled_whole,
+    is_plain,
+    is_torch_cuda_header,
+    is_torch_cuda_name,
     is_torch_macro,
     is_torch_namespace,
     mentions_cuda,
@@ -35,6 +44,7 @@ _UNKNOWN = (
     re.compile(r"'(?P<name>[^']+)' (?:is not a class, namespace, or enumeration|is not a template).*"),
 )
 _CALL = re.compile(r"(?:no matching function for call to|call of overloaded|no match for call to) '(?P<call>.+)'.*")
+_COUNT = re.compile(r"too (?:few|many) arguments to function '(?P<signature>[^']+)'.*")
 _MISSING_FILE = re.compile(r"(?P<path>\S+): No such file or directory")
 _NULL = re.compile(r"invalid conversion from '(?:int|long int)' to '[^']*\*'.*")
 _HALF_OPERATOR = re.compile(r"no match for 'operator[^']*'.*'(?:__half2?|__nv_bfloat16|half2?)\b")
@@ -67,19 +77,19 @@ def is_of_a_merge(messages: list[Message]) -> bool:
     return any(m.severity == "error" and _OF_A_MERGE.search(m.text) for m in messages)
 
 
-def blame(messages: list[Message]) -> Blame:
-    """The verdict on a failed compilation."""
+def blame(messages: list[Message], includes: Set[str] = frozenset()) -> Blame:
+    """The verdict on a failed compilation of sources that include the headers `includes`."""
     errors = [m for m in messages if m.severity == "error" and not _ECHO.fullmatch(m.text)]
     for message in errors:
         if found := _OWN_ERROR.search(message.text):
             return Blame("compile_error", found[1])
     if not errors:
         return Blame("unsupported", "g++ failed without an error message", "internal error of g++")
-    return _blame_one(errors[0])
+    return _blame_one(errors[0], includes)
 
 
-def failure(messages: list[Message], log: str) -> BuildFailure:
-    found = blame(messages)
+def failure(messages: list[Message], log: str, includes: Set[str] = frozenset()) -> BuildFailure:
+    found = blame(messages, includes)
     return BuildFailure(
         kind=found.kind,
         reason=found.reason,
@@ -89,7 +99,7 @@ def failure(messages: list[Message], log: str) -> BuildFailure:
     )
 
 
-def _blame_one(message: Message) -> Blame:
+def _blame_one(message: Message, includes: Set[str]) -> Blame:
     text = message.text
     where = f"{message.place}: " if message.place else ""
     if found := _UNSUPPORTED.search(text):
@@ -101,39 +111,87 @@ def _blame_one(message: Message) -> Blame:
     for pattern in _UNKNOWN:
         if found := pattern.fullmatch(text):
             groups = found.groupdict()
-            return _blame_unknown(message, groups["name"], groups.get("scope") or "", where)
+            return _blame_unknown(message, groups["name"], groups.get("scope") or "", where, includes)
     if found := _CALL.fullmatch(text):
         return _blame_call(message, found["call"], where)
+    if (found := _COUNT.fullmatch(text)) and _has_the_length_of_cudas(found["signature"]):
+        return Blame("compile_error", f"{where}{readable(text)}")
     return _blame_other(message, where)
 
 
 def _blame_missing_header(path: str, where: str) -> Blame:
-    if is_library_header(path):
+    if is_library_header(path) or header_exists(path):
         return Blame("unsupported", f"{where}header {path} is not emulated", path)
-    return Blame("compile_error", f"{where}{path}: no such file")
+    return Blame("compile_error", f"{where}{path}: no such file{_meant(nearest_header(path))}")
 
 
-def _blame_unknown(message: Message, name: str, scope: str, where: str) -> Blame:
+def _blame_unknown(message: Message, name: str, scope: str, where: str, includes: Set[str]) -> Blame:
     bare = name.removeprefix("::").split("::")[-1].split("<")[0].split("(")[0]
     reason = f"{where}{readable(message.text)}"
     scope_words = re.findall(r"\w+", scope)
-    if is_cuda_name(bare) or any(is_cuda_name(word) or word == "moore_sim" for word in scope_words):
-        return Blame("unsupported", reason, f"{scope}::{bare}" if scope else bare)
+    gap = Blame("unsupported", reason, f"{scope}::{bare}" if scope else bare)
+    if is_library_name(bare) or any(is_library_name(word) or word == "moore_sim" for word in scope_words):
+        return gap
+    if any(is_cuda_name(word) and exists(word) and not is_plain(word) for word in scope_words):
+        return gap
+    if is_torch_cuda_name(bare) or (is_torch_namespace(scope or name) and "cuda" in [*scope_words, bare]):
+        # None of PyTorch's other headers brings these.
+        if any(is_torch_cuda_header(path) for path in includes):
+            return Blame("unsupported", reason, bare, torch_name=bare)
+        return Blame("compile_error", f"{reason}; no header of ATen/cuda or c10/cuda is included")
     if is_torch_macro(bare) or is_torch_namespace(scope) or is_torch_namespace(name):
-        known = is_torch_macro(bare) or "cuda" in scope_words
+        known = is_torch_macro(bare) and exists(bare)
         kind: Literal["compile_error", "unsupported"] = "unsupported" if known else "compile_error"
         return Blame(kind, reason, bare if known else None, torch_name=bare)
+    if is_cuda_name(bare):
+        if exists(bare):
+            return gap
+        return Blame("compile_error", reason if "did you mean" in reason else reason + _meant(nearest(bare)))
     return Blame("compile_error", reason)
+
+
+def _meant(name: str | None) -> str:
+    return f"; did you mean '{name}'?" if name else ""
 
 
 def _blame_call(message: Message, call: str, where: str) -> Blame:
     callee = re.split(r"[(<]", call.lstrip("("), maxsplit=1)[0].split("::")[-1].strip()
     reason = f"{where}{readable(message.text)}"
-    if is_cuda_function(callee) or "moore_sim" in call.split("(")[0]:
+    if "moore_sim" in call.split("(")[0]:
+        return Blame("unsupported", reason, f"these arguments of {callee}")
+    if is_cuda_function(callee):
+        numbers = numbers_of_arguments(callee)
+        if numbers and (given := _number_of_arguments(call)) is not None and given not in numbers:
+            takes = " or ".join(map(str, sorted(numbers)))
+            return Blame("compile_error", f"{reason}; {callee} takes {takes} argument{'' if numbers == {1} else 's'}")
+        whole = is_modelled_whole(callee) and all(map(is_arithmetic, re.split(r"[(,)]", call)[1:-1]))
+        if whole and message.text.startswith("no matching function"):
+            return Blame("compile_error", reason)
         return Blame("unsupported", reason, f"these arguments of {callee}")
     if not message.is_own and message.place is None:
         return Blame("unsupported", reason, "a header that g++ refuses")
     return Blame("compile_error", reason)
+
+
+def _has_the_length_of_cudas(signature: str) -> bool:
+    """Is a function of the simulator's declared with as many parameters as CUDA's own?"""
+    name = re.split(r"[(<]", signature, maxsplit=1)[0].split()[-1].lstrip("*&")
+    numbers = numbers_of_arguments(name)
+    return bool(numbers) and _number_of_arguments(signature) == max(numbers)
+
+
+def _number_of_arguments(call: str) -> int | None:
+    """How many types stand between the last pair of parentheses of a call as g++ writes it."""
+    if not call.endswith(")"):
+        return None
+    depth, commas, some = 0, 0, False
+    for sign in reversed(call):
+        depth += {")": 1, ">": 1, "}": 1, "(": -1, "<": -1, "{": -1}.get(sign, 0)
+        if depth == 0:
+            return commas + 1 if some else 0
+        commas += sign == "," and depth == 1
+        some = some or sign not in "() \t"
+    return None
 
 
 def _blame_other(message: Message, where: str) -> Blame:
@@ -164,4 +222,4 @@ def _odd_qualifier(message: Message) -> str | None:
     if not message.text.startswith("expected") or message.place is None:
         return None
     words = re.findall(r"\b__\w+", message.place.text or "")
-    return next((word for word in words if word not in _KNOWN_WORDS and is_cuda_name(word)), None)
+    return next((word for word in words if word not in _KNOWN_WORDS and is_cuda_name(word) and exists(word)), None)
