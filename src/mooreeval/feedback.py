@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from mooreeval.config import FeedbackConfig
-from mooreeval.verdict import Diagnostic, Finding, Launch, Mismatch, Place, Status, Trial, Verdict
+from mooreeval.verdict import Diagnostic, Finding, Launch, Mismatch, Place, Reduction, Status, Trial, Verdict
 
 _HEADLINES = {
     Status.CORRECT: "Correct: the outputs match the reference on every trial.",
@@ -130,9 +130,9 @@ def _finding_title(finding: Finding, width: int) -> str:
     if finding.kernel:
         where.append(f"kernel {_one_line(finding.kernel, 80)}")
     if finding.block and finding.thread:
-        where.append(f"block {_triple(finding.block)}, thread {_triple(finding.thread)}")
+        where.append(f"block {triple(finding.block)}, thread {triple(finding.thread)}")
     if finding.other:
-        with_thread = f" by thread {_triple(finding.other_thread)}" if finding.other_thread else ""
+        with_thread = f" by thread {triple(finding.other_thread)}" if finding.other_thread else ""
         where.append(f"other access{_at(finding.other)}{with_thread}")
     if finding.count > 1:
         where.append(f"seen {finding.count} times")
@@ -152,7 +152,8 @@ def _trial_blocks(verdict: Verdict, config: FeedbackConfig) -> Iterator[_Block]:
     failed = [t for t in verdict.trials if not t.passed]
     first = next((t for t in failed if t.mismatch), None)
     if failed and verdict.status is Status.INCORRECT:
-        yield _Block(f"{len(failed)} of {len(verdict.trials)} trials on fresh inputs failed.")
+        which = ", ".join(str(t.index) for t in failed)
+        yield _Block(f"{len(failed)} of {len(verdict.trials)} trials on fresh inputs failed (trial {which}).")
     if first and first.mismatch:
         yield _Block(_mismatch_text(first, first.mismatch, config.line_characters))
 
@@ -173,14 +174,20 @@ def _context_blocks(verdict: Verdict, width: int) -> Iterator[_Block]:
     if verdict.launches:
         yield _Block("Kernels launched:", "\n".join(_launch(k) for k in verdict.launches[:8]))
     if verdict.reductions and verdict.status is not Status.CORRECT:
-        sizes = ", ".join(f"{r.name} {r.original} -> {r.used}" for r in verdict.reductions[:8])
+        sizes = ", ".join(map(reduced_size, verdict.reductions[:8]))
         yield _Block(f"Run with smaller sizes than the task's: {_one_line(sizes, 2 * width)}.")
     for warning in verdict.warnings[:4]:
         yield _Block(f"Warning: {_one_line(warning, 2 * width)}")
 
 
+def reduced_size(reduction: Reduction) -> str:
+    """One size of the task that was made smaller; one without a name of its own by its line."""
+    line = f" (line {reduction.line} of the task)" if reduction.line and reduction.name == "literal" else ""
+    return f"{reduction.name} {reduction.original} -> {reduction.used}{line}"
+
+
 def _launch(launch: Launch) -> str:
-    shape = f"grid {_triple(launch.grid)} block {_triple(launch.block)} shared {launch.shared_bytes} B"
+    shape = f"grid {triple(launch.grid)} block {triple(launch.block)} shared {launch.shared_bytes} B"
     return f"{_one_line(launch.kernel, 80)} {shape} x{launch.count}"
 
 
@@ -223,7 +230,8 @@ def _at(place: Place | None) -> str:
     return f" at line {place.line}" if place.file == "candidate" else f" at {_one_line(str(place), 80)}"
 
 
-def _triple(value: tuple[int, int, int]) -> str:
+def triple(value: tuple[int, int, int]) -> str:
+    """Coordinates of a block or thread, as messages of the run time write them too."""
     return f"({value[0]}, {value[1]}, {value[2]})"
 
 

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
-from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
 from mooreeval.config import FeedbackConfig
-from mooreeval.feedback import excerpt, plain
-from mooreeval.verdict import Diagnostic, Finding, Mismatch, Place, Status, Verdict
+from mooreeval.feedback import excerpt, plain, reduced_size, triple
+from mooreeval.verdict import Diagnostic, Finding, Mismatch, Place, Status, Trial, Verdict
 
 STYLES = {
     Status.CORRECT: "bold green",
@@ -31,7 +33,10 @@ STYLES = {
     Status.UNSUPPORTED: "bold yellow",
 }
 SHOWN = 6  # of a kind; the JSON has them all
-_LIMITS = FeedbackConfig(context_lines=1)
+LINE_CHARACTERS = 2000  # of text that is not ours: more is no help to anybody
+_LIMITS = FeedbackConfig(context_lines=1, line_characters=LINE_CHARACTERS)
+_UNBOUNDED = 10 * LINE_CHARACTERS  # columns of a file or a pipe
+_OWN_LINE = re.compile(r"\bcandidate(?=:\d)")
 
 
 def strict_json(value: Any, *, indent: int | None = None) -> str:
@@ -54,50 +59,111 @@ def _strict(value: Any) -> Any:
     return value
 
 
-def report(verdict: Verdict, code: str | None = None, *, verbose: bool = False) -> RenderableType:
+@dataclass(frozen=True)
+class _Own:
+    """The candidate as the reader knows it: its lines, and what its file is called where it is one."""
+
+    lines: list[str]
+    file_name: str | None
+
+    def names(self, text: str | None) -> str:
+        """Text in one line, with places in the candidate's own file by that file's name."""
+        line = _line(text)
+        return _OWN_LINE.sub(lambda _found: _line(self.file_name), line) if self.file_name else line
+
+    def at(self, place: Place | None) -> str:
+        """Where, as the end of a title."""
+        if place is None:
+            return ""
+        if place.line is None:
+            return f" in {_line(place.file)}"
+        if place.file == "candidate" and not self.file_name:
+            return f" at line {place.line}"
+        return f" at {self.names(str(place))}"
+
+
+def report(
+    verdict: Verdict, code: str | None = None, *, file_name: str | None = None, verbose: bool = False
+) -> RenderableType:
     """The readable report: status, why, the evidence with its lines, and what it was judged with.
 
-    `code` is the candidate's own file, shown around each place. `verbose` adds hashes, versions, shapes and times.
+    `code` is the candidate's own file, shown around each place; `file_name` is that file's name, where the code is all
+    that the file holds. `verbose` adds hashes, versions, shapes and times.
     """
-    lines = code.splitlines() if code else []
-    return Group(_headline(verdict), *_sections(verdict, lines), _footer(verdict, verbose))
+    own = _Own(code.splitlines() if code else [], file_name)
+    return Group(_headline(verdict, own), *_sections(verdict, own), _footer(verdict, verbose))
 
 
-def print_report(console: Console, verdict: Verdict, code: str | None = None, *, verbose: bool = False) -> None:
-    """Print `report` so that long words of a narrow terminal are folded and nothing is taken for markup."""
-    console.print(report(verdict, code, verbose=verbose), markup=False, highlight=False)
+def print_report(
+    console: Console,
+    verdict: Verdict,
+    code: str | None = None,
+    *,
+    file_name: str | None = None,
+    verbose: bool = False,
+) -> None:
+    """Print `report` so that nothing is taken for markup: folded to a terminal's width, else line by line in full.
+
+    COLUMNS asks for a width where there is no terminal.
+    """
+    content = report(verdict, code, file_name=file_name, verbose=verbose)
+    if console.is_terminal:
+        console.print(content, markup=False, highlight=False)
+        return
+    width = console.width if "COLUMNS" in os.environ else _UNBOUNDED
+    rows = console.render_lines(content, console.options.update(width=width), pad=False)
+    console.out("\n".join("".join(part.text for part in row).rstrip() for row in rows), highlight=False)
 
 
-def _headline(verdict: Verdict) -> RenderableType:
+def _headline(verdict: Verdict, own: _Own) -> RenderableType:
     name = verdict.status.value.replace("_", " ").upper()
-    share = f"  {_passed(verdict)}" if verdict.trials and verdict.status is not Status.CORRECT else ""
-    return Text().append(name, STYLES[verdict.status]).append(f"{share}\n{_line(verdict.reason)}")
+    counted = bool(re.match(r"\d+ of \d+ trials pass|the only trial", verdict.reason))
+    tell = verdict.trials and verdict.status is not Status.CORRECT and not counted
+    share = f"  {_passed(verdict)}" if tell else ""
+    return Text().append(name, STYLES[verdict.status]).append(f"{share}\n{own.names(verdict.reason)}")
 
 
 def _passed(verdict: Verdict) -> str:
     return f"({sum(t.passed for t in verdict.trials)} of {len(verdict.trials)} trials passed)"
 
 
-def _sections(verdict: Verdict, code: list[str]) -> Iterator[RenderableType]:
+def _sections(verdict: Verdict, own: _Own) -> Iterator[RenderableType]:
+    said = _line(verdict.reason)
     for hit in verdict.rules:
-        if _line(hit.message) not in _line(verdict.reason) or hit.place or hit.evidence:
-            evidence = f" [{_line(hit.evidence)}]" if hit.evidence else ""
-            yield _item(f"rule {hit.rule}{_at(hit.place)}", _line(hit.message) + evidence, "magenta", hit.place, code)
-    yield from _limited((_diagnostic(d, code) for d in verdict.diagnostics if d.severity == "error"), "errors")
-    yield from _limited((_finding(f, code) for f in _errors_first(verdict.findings)), "findings")
-    mismatch = next((t.mismatch for t in verdict.trials if t.mismatch), None)
-    if mismatch:
-        yield _mismatch(mismatch)
-    for title, text in (("exception", verdict.exception), ("it printed", verdict.output_tail)):
-        if text and text.strip():
-            yield _item(title, "", "red" if title == "exception" else "cyan", None, code)
-            yield _indented(Text(_last_lines(text, 15), "dim"), 4)
+        text = " ".join(filter(None, (_unsaid(hit.message, said), f"[{_line(hit.evidence)}]" if hit.evidence else "")))
+        if text or hit.place:
+            yield _item(f"rule {hit.rule}{own.at(hit.place)}", own.names(text), "magenta", hit.place, own)
+    errors = (d for d in verdict.diagnostics if d.severity == "error")
+    yield from _limited((_diagnostic(d, own, said) for d in errors), "errors")
+    yield from _limited((_finding(f, own, said) for f in _errors_first(verdict.findings)), "findings")
+    failed = next((t for t in verdict.trials if t.mismatch), None)
+    if failed and failed.mismatch:
+        yield _mismatch(failed, failed.mismatch, said)
+    if frames := _unsaid_end(verdict.exception, said):
+        yield _item("exception", "", "red", None, own)
+        yield _indented(_traceback(_last_lines(frames, 15)), 4)
+    if verdict.output_tail and verdict.output_tail.strip():
+        yield _item("it printed", "", "cyan", None, own)
+        yield _indented(Text(_last_lines(verdict.output_tail, 15), "dim", overflow="fold"), 4)
     if verdict.launches:
         yield _launches(verdict)
     if verdict.reductions:
-        sizes = ", ".join(f"{_line(r.name)} {r.original} -> {r.used}" for r in verdict.reductions)
-        yield _item("run with smaller sizes", sizes, "cyan", None, code)
-    yield from (_item("warning", _line(w), "yellow", None, code) for w in verdict.warnings)
+        sizes = ", ".join(_line(reduced_size(r)) for r in verdict.reductions)
+        yield _item("run with smaller sizes", sizes, "cyan", None, own)
+    yield from (_item("warning", own.names(w), "yellow", None, own) for w in verdict.warnings)
+
+
+def _unsaid(message: str, said: str) -> str:
+    """The message, unless the reason above has told it."""
+    line = _line(message)
+    return "" if line in said else line
+
+
+def _unsaid_end(exception: str | None, said: str) -> str:
+    """A traceback without what was raised where the reason above has told it; the frames are the indented lines."""
+    rows = (exception or "").strip("\n").split("\n")
+    frames = next((k for k in range(len(rows), 0, -1) if rows[k - 1].startswith(" ")), 0)
+    return "\n".join(rows if _unsaid("\n".join(rows[frames:]), said) else rows[:frames])
 
 
 def _limited(items: Iterable[RenderableType], noun: str) -> Iterator[RenderableType]:
@@ -111,53 +177,61 @@ def _errors_first(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda f: f.severity == "warning")
 
 
-def _item(title: str, text: str, style: str, place: Place | None, code: list[str]) -> RenderableType:
+def _item(title: str, text: str, style: str, place: Place | None, own: _Own) -> RenderableType:
     line = _indented(Text().append(title, style).append(f"  {text}" if text else ""), 2)
-    shown = excerpt(place, code, _LIMITS)
+    shown = excerpt(place, own.lines, _LIMITS)
     return Group(line, _indented(_source(shown), 4)) if shown else line
 
 
 def _indented(content: RenderableType, columns: int) -> RenderableType:
-    """Indented, continuation lines too, without spaces at the ends of lines."""
+    """Indented, continuation lines too."""
     return Padding(content, (0, 0, 0, columns), expand=False)
 
 
 def _source(shown: str) -> Text:
-    """Source lines, cut rather than wrapped so that a caret stays under its column."""
+    """Source lines, cut rather than wrapped on a terminal so that a caret stays under its column."""
     text = Text(no_wrap=True, overflow="ellipsis")
     for number, line in enumerate(shown.split("\n")):
         text.append("\n" if number else "").append(line, "bold" if line.startswith(">") else "dim")
     return text
 
 
-def _diagnostic(diagnostic: Diagnostic, code: list[str]) -> RenderableType:
-    return _item(f"error{_at(diagnostic.place)}", _line(diagnostic.message), "red", diagnostic.place, code)
+def _traceback(text: str) -> RenderableType:
+    """Frames with their source lines and carets as such, what was raised as prose."""
+    rows = text.split("\n")
+    return Group(*(_source(row) if row.startswith(" ") else Text(row, "dim") for row in rows))
 
 
-def _finding(finding: Finding, code: list[str]) -> RenderableType:
+def _diagnostic(diagnostic: Diagnostic, own: _Own, said: str) -> RenderableType:
+    title = f"error{own.at(diagnostic.place)}"
+    return _item(title, own.names(_unsaid(diagnostic.message, said)), "red", diagnostic.place, own)
+
+
+def _finding(finding: Finding, own: _Own, said: str) -> RenderableType:
     error = finding.severity == "error"
-    title = finding.kind.value.replace("_", " ") + _at(finding.place)
+    title = finding.kind.value.replace("_", " ") + own.at(finding.place)
     first = _item(
         title if error else f"warning: {title}",
-        _line(finding.message),
+        own.names(_unsaid(finding.message, said) if error else finding.message),
         "red" if error else "yellow",
         finding.place,
-        code,
+        own,
     )
     details = [f"kernel {_line(finding.kernel)}"] if finding.kernel else []
     if finding.block and finding.thread:
-        details.append(f"block {finding.block}, thread {finding.thread}")
+        details.append(f"block {triple(finding.block)}, thread {triple(finding.thread)}")
     if finding.other:
-        details.append(
-            f"other access{_at(finding.other)}" + (f", thread {finding.other_thread}" if finding.other_thread else "")
-        )
+        other_thread = f", thread {triple(finding.other_thread)}" if finding.other_thread else ""
+        details.append(f"other access{own.at(finding.other)}{other_thread}")
     if finding.count > 1:
         details.append(f"seen {finding.count} times")
     return Group(first, _indented(Text("; ".join(details), "dim"), 4)) if details else first
 
 
-def _mismatch(mismatch: Mismatch) -> RenderableType:
-    line = _indented(Text().append("mismatch", "red").append(f"  {_line(mismatch.message)}"), 2)
+def _mismatch(trial: Trial, mismatch: Mismatch, said: str) -> RenderableType:
+    title = f"mismatch in trial {trial.index}" + (f" ({_line(trial.schedule)})" if trial.schedule else "")
+    message = _unsaid(mismatch.message, said)
+    line = _indented(Text().append(title, "red").append(f"  {message}" if message else ""), 2)
     if not mismatch.examples:
         return line
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
@@ -212,7 +286,7 @@ def _details(verdict: Verdict) -> Iterator[RenderableType]:
     for name, value in rows.items():
         if value:
             table.add_row(name, Text(_line(value)))
-    yield Rule(style="dim")
+    yield Text("  " + "─" * 16, "dim")
     yield _indented(table, 2)
 
 
@@ -225,17 +299,9 @@ def found_line(verdict: Verdict) -> str:
     return "" if line is None else f"line {line}"
 
 
-def _at(place: Place | None) -> str:
-    if place is None:
-        return ""
-    if place.line is None:
-        return f" in {_line(place.file)}"
-    return f" at line {place.line}" if place.file == "candidate" else f" at {_line(str(place))}"
-
-
 def _line(text: str | None) -> str:
-    return plain(" ".join((text or "").split()), 2000)
+    return plain(" ".join((text or "").split()), LINE_CHARACTERS)
 
 
 def _last_lines(text: str, count: int) -> str:
-    return plain("\n".join(text.strip("\n").split("\n")[-count:]), 400)
+    return plain("\n".join(text.strip("\n").split("\n")[-count:]), LINE_CHARACTERS)

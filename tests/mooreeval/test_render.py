@@ -10,21 +10,31 @@ from rich.console import Console
 from support.verdicts import CODE, PLACE, full, out_of_bounds, verdict
 
 from mooreeval.render import found_line, print_report, strict_json
-from mooreeval.verdict import Diagnostic, Place, Status, Verdict
+from mooreeval.verdict import Diagnostic, Place, Reduction, Status, Verdict
+
+LONG = "x" * 300
 
 
 def shown(
-    judged: Verdict, *, width: int = 100, code: str | None = CODE, verbose: bool = False, colour: bool = False
+    judged: Verdict,
+    *,
+    width: int | None = None,
+    code: str | None = CODE,
+    verbose: bool = False,
+    file_name: str | None = None,
 ) -> str:
+    """The report as a terminal of that width shows it, without its colours; without a width, as a pipe gets it."""
     stream = io.StringIO()
-    console = Console(file=stream, width=width, force_terminal=colour, highlight=False)
-    print_report(console, judged, code, verbose=verbose)
+    console = Console(
+        file=stream, width=width or 80, force_terminal=width is not None, color_system=None, highlight=False
+    )
+    print_report(console, judged, code, verbose=verbose, file_name=file_name)
     return stream.getvalue()
 
 
 @pytest.mark.parametrize("status", Status)
 @pytest.mark.parametrize("width", [20, 40, 80, 200])
-def test_every_status_fits_every_width(status, width):
+def test_every_status_fits_every_terminal(status, width):
     text = shown(full(status), width=width, verbose=True)
     assert max(len(line) for line in text.splitlines()) <= width
     assert status.value.split("_")[0].upper() in text
@@ -45,6 +55,76 @@ def test_the_evidence_is_shown_with_its_lines():
         "4x1x1",
     ):
         assert words in text
+
+
+@pytest.fixture(autouse=True)
+def _no_width_asked_for(monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
+@pytest.mark.parametrize("status", Status)
+def test_a_pipe_gets_lines_that_are_neither_cut_nor_folded_nor_padded(status):
+    frame = f'  File "candidate.py", line 7, in forward\n    {LONG}\n    ^^^^{LONG}\n'
+    judged = full(status).model_copy(
+        update={"reason": f"why {LONG}", "exception": f"{frame}E: {LONG}", "output_tail": f"out {LONG}"}
+    )
+    lines = shown(judged, code=CODE.replace("2 * x[i]", LONG), verbose=True).splitlines()
+    for words in (f"why {LONG}", f"    {LONG}", f"    ^^^^{LONG}", f"E: {LONG}", f"out {LONG}", f"y[i] = {LONG};"):
+        assert any(words in line for line in lines), words
+    assert all(line == line.rstrip() for line in lines)
+
+
+def test_a_terminal_does_not_fold_source_lines_and_carets():
+    frame = f'  File "candidate.py", line 7, in forward\n    return {LONG}\n           {"^" * 300}\n'
+    exception = f"{frame}E: {'word ' * 40}end"
+    lines = shown(verdict(Status.RUNTIME_ERROR, exception=exception), width=80).splitlines()
+    assert sum("xxx" in line for line in lines) == sum("^^^" in line for line in lines) == 1
+    assert any(line.rstrip().endswith("end") for line in lines)
+
+
+def test_what_the_reason_says_is_said_once():
+    finding = out_of_bounds()
+    reason = f"out of bounds at candidate:7 in scale: {finding.message}; then RuntimeError: boom"
+    trace = '  File "candidate.py", line 3, in forward\nRuntimeError: boom'
+    text = shown(verdict(Status.RUNTIME_ERROR, reason=reason, findings=(finding,), exception=trace))
+    assert text.count(finding.message) == text.count("RuntimeError: boom") == 1
+    assert "out of bounds at line 7\n" in text
+    assert 'File "candidate.py", line 3' in text
+    error = Diagnostic(severity="error", message="'foo' was not declared", place=PLACE)
+    text = shown(verdict(Status.COMPILE_ERROR, reason=f"candidate:7: {error.message}", diagnostics=(error,)))
+    assert text.count(error.message) == 1
+    judged = full(Status.INCORRECT)
+    mismatch = judged.trials[1].mismatch
+    reason = f"1 of 2 trials pass, trial 1 fails; output: {mismatch.message}"
+    text = shown(judged.model_copy(update={"reason": reason}))
+    assert text.count(mismatch.message) == 1
+    assert text.count("1 of 2 trials") == 1
+    assert "mismatch in trial 1" in text
+
+
+def test_places_are_in_the_file_that_the_reader_knows():
+    finding = out_of_bounds(other=Place(file="candidate", line=6), other_thread=(1, 2, 3))
+    judged = verdict(
+        Status.RUNTIME_ERROR,
+        reason="out of bounds at candidate:7 in scale: bad",
+        findings=(finding,),
+        warnings=("candidate:6: unused variable",),
+    )
+    text = shown(judged, file_name="kernels/mine.py")
+    for words in ("out of bounds at kernels/mine.py:7 in scale", "other access at kernels/mine.py:6, thread (1, 2, 3)"):
+        assert words in text
+    assert "warning  kernels/mine.py:6: unused" in text
+    assert "candidate:" not in text
+    assert "candidate:7" in shown(judged)
+
+
+def test_a_size_without_a_name_is_told_with_its_line():
+    sizes = (
+        Reduction(name="literal", original=1023, used=767, line=9),
+        Reduction(name="n", original=8, used=4, line=3),
+    )
+    text = shown(verdict(Status.INCORRECT, reductions=sizes))
+    assert "literal 1023 -> 767 (line 9 of the task), n 8 -> 4\n" in text
 
 
 def test_verbose_adds_what_it_takes_to_reproduce_the_verdict():

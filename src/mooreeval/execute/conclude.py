@@ -64,7 +64,8 @@ def load_error(error: ErrorClaim | None, code: str, *, final: bool) -> Conclusio
         return None
     place = _place(code, error.line)
     if error.kind == "syntax":
-        message = f"the candidate is not valid Python: {error.message}"
+        at = f"{place}: " if place.line else ""
+        message = f"{at}the candidate is not valid Python: {error.message}"
         return Conclusion(
             Status.COMPILE_ERROR,
             message,
@@ -188,11 +189,26 @@ def trials(done: Sequence[Trial]) -> Conclusion:
     """All trials ran to their end."""
     passed = sum(t.passed for t in done)
     if passed == len(done):
-        return Conclusion(Status.CORRECT, f"{passed} of {passed} trials agree with the reference", q=1.0)
+        all_of_them = f"all {passed} trials agree" if passed > 1 else "the only trial agrees"
+        return Conclusion(Status.CORRECT, f"{all_of_them} with the reference", q=1.0)
     first = next(t for t in done if t.mismatch is not None)
     assert first.mismatch is not None
     where = f"{first.mismatch.output}: {first.mismatch.message}"
-    return Conclusion(Status.INCORRECT, f"{passed} of {len(done)} trials pass; {where}", q=passed / len(done))
+    return Conclusion(Status.INCORRECT, f"{_share(done)}; {where}", q=passed / len(done))
+
+
+def _share(done: Sequence[Trial]) -> str:
+    """How many trials pass, and by their index in the verdict which don't, where that isn't all of them."""
+    passed = sum(t.passed for t in done)
+    share = f"{passed} of {len(done)} trials pass" if len(done) > 1 else "the only trial fails"
+    failed = [str(t.index) for t in done if not t.passed]
+    if not passed:
+        return share
+    return f"{share}, trial{'s' if len(failed) > 1 else ''} {_listed(failed)} fail{'' if len(failed) > 1 else 's'}"
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def shape_specialised(conclusion: Conclusion, forced: Sequence[str]) -> Conclusion:
