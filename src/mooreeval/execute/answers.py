@@ -35,6 +35,7 @@ class ErrorClaim(_Claim):
     message: Text
     line: Count | None = None
     traceback: Text = ""
+    raised_in: Text = ""  # the installed package whose code raised
 
 
 class LaunchClaim(_Claim):

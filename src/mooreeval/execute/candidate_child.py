@@ -13,6 +13,7 @@ its kernels are stand-ins, the run child loads artefacts that were built from th
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import faulthandler
 import importlib.machinery
 import importlib.util
@@ -62,6 +63,7 @@ class CandidateChild:
 
     def handle(self, op: str, fields: dict[str, Any], values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         if op == "start":
+            print_line_by_line()
             self.device = open_device(fields["backend"], fields["options"])
             return {"name": self.device.name, "tensor_device": self.device.tensor_device}, {}
         if op == "load":
@@ -127,6 +129,7 @@ class CandidateChild:
         out: dict[str, Any] = {}
         with alarm(fields["seconds"]):
             answer["error"] = _error_of(lambda: out.update(self._forward(inputs, answer["devices"])))
+        flush_output()
         answer.update(report=self._device.report(), **self._recorded())
         return answer, out if self.mode == "run" else {}
 
@@ -137,6 +140,20 @@ class CandidateChild:
         self._device.synchronize()
         map_tensors(result, lambda t: devices.append(str(t.device)))
         return {"outputs": to_wire(result), "inputs_after": to_wire(inputs)}
+
+
+def print_line_by_line() -> None:
+    """What a kernel or its host code prints in C reaches the log before a crash can lose it."""
+    line_buffered = 1  # _IOLBF of glibc and musl
+    libc = ctypes.CDLL(None)
+    libc.setvbuf(ctypes.c_void_p.in_dll(libc, "stdout"), None, line_buffered, ctypes.c_size_t(1 << 12))
+
+
+def flush_output() -> None:
+    """Lines that have not ended yet, of C and of Python."""
+    ctypes.CDLL(None).fflush(None)
+    with contextlib.suppress(Exception):  # the candidate may have closed or replaced it
+        sys.stdout.flush()
 
 
 @contextlib.contextmanager
@@ -215,7 +232,8 @@ def _error_of(action: Any) -> dict[str, Any] | None:
 
 def describe_error(error: BaseException) -> dict[str, Any]:
     """Type, message, place and the candidate's own frames of an exception."""
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == FILE_NAME]
+    every = traceback.extract_tb(error.__traceback__)
+    frames = [f for f in every if f.filename == FILE_NAME]
     line = error.line if isinstance(error, BadPython) else frames[-1].lineno if frames else None
     return {
         "kind": _error_kind(error),
@@ -223,7 +241,14 @@ def describe_error(error: BaseException) -> dict[str, Any]:
         "message": _message(error)[:MAX_TEXT],
         "line": line,
         "traceback": "".join(traceback.format_list(frames))[-MAX_TEXT:],
+        "raised_in": _package(every[-1].filename) if every else "",
     }
+
+
+def _package(path: str) -> str:
+    """The installed package that a file belongs to."""
+    _, installed, inner = path.rpartition("/site-packages/")
+    return inner.split("/")[0].removesuffix(".py")[:100] if installed else ""
 
 
 def _error_kind(error: BaseException) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from mooreeval.execute.answers import ErrorClaim, RefusalClaim, Report
 from mooreeval.execute.children import ChildEnded
+from mooreeval.execute.kernel_languages import other_language
 from mooreeval.toolchains.base import BuildFailure
 from mooreeval.verdict import Diagnostic, Finding, Place, RuleHit, Status, Trial
 
@@ -92,6 +93,8 @@ def _exception(error: ErrorClaim, place: Place) -> Conclusion:
         return illegal("unrecorded_sources", error.message, place=place)
     message = " ".join(error.message.split())[:400]
     where = f" ({place})" if place.line else ""
+    if language := other_language(error.type, error.message, error.raised_in):
+        return unsupported(language, f"kernels in {language} are not judged here{where}: {message}", place)
     text = f"{error.traceback}{error.type}: {error.message}"
     return Conclusion(
         Status.RUNTIME_ERROR,
