@@ -232,6 +232,8 @@ class Judgement:
                 return self._load_and_try(child, reference, comparer)
             except ChildEnded as end:
                 return self._ended(end, child, "while it ran")
+            finally:
+                self.evidence.output_tail = child.log_tail() or None
 
     def _ended(self, end: ChildEnded, child: Child, when: str) -> Conclusion:
         """A candidate's process is gone; its run time may have written down why."""
@@ -251,7 +253,6 @@ class Judgement:
         seeds = [self._seed("schedule", i) for i in range(self.config.trials)]
         for index, schedule in enumerate(schedules(seeds, self.config.simulator.check_budget)):
             if stop := self._trial(child, reference, comparer, index, schedule):
-                self.evidence.output_tail = child.log_tail() or None
                 return stop
         return conclude.trials(self.evidence.trials)
 

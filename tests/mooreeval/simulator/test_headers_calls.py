@@ -59,7 +59,7 @@ def test_a_failed_assert_in_a_kernel_is_a_trap_with_its_text(kernels: Kernels) -
     outcome = kernels.call("assert")
     assert outcome.exit_code == 78
     assert outcome.kinds == {"trap"}
-    assert "Assertion `static_cast<int>(threadIdx.x) < n' failed" in outcome.messages
+    assert "assertion `static_cast<int>(threadIdx.x) < n' failed" in outcome.messages
 
 
 def test_managed_memory_is_unsupported_by_name(kernels: Kernels) -> None:

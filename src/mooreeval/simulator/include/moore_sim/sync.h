@@ -38,8 +38,8 @@ MOORE_SIM_DEVICE void __assume(bool) {}
 extern "C" [[noreturn]] __attribute__((visibility("hidden"), noinline)) inline void __assert_fail(
     const char* assertion, const char* file, unsigned int line, const char* function) noexcept {
   char message[512];
-  std::snprintf(message, sizeof message, "%s:%u: %s: Assertion `%s' failed.", file, line, function, assertion);
+  std::snprintf(message, sizeof message, "assertion `%s' failed in %s", assertion, function);
   if (moore_sim::in_kernel()) moore_sim::trap(message, __builtin_return_address(0));
-  std::fprintf(stderr, "%s\n", message);
+  std::fprintf(stderr, "%s:%u: %s: Assertion `%s' failed.\n", file, line, function, assertion);
   std::abort();
 }
