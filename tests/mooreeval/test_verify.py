@@ -59,8 +59,8 @@ def test_paths_in_place_of_a_task_and_a_candidate_are_told_with_what_reads_them(
         verifier.verify("task.py", "candidate.py")
     with pytest.raises(TypeError, match=r"candidate is a PosixPath, not a Candidate: load_candidate\(path\)"):
         verifier.verify(scale_task, Path("candidate.py"))
-    with pytest.raises(TypeError, match="load_task"):
-        verifier.verify_many([("task.py", "candidate.py")])
+    with LocalVerifier(verifier.config) as other, pytest.raises(TypeError, match="load_task"):
+        other.verify_many([("task.py", "candidate.py")])
 
 
 def test_what_is_built_once_is_told_beforehand(verifier, scale_task, tmp_path, monkeypatch):
