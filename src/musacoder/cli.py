@@ -6,16 +6,18 @@
     3    not judged, or unsupported by the backend
     130  interrupted
 
-What goes wrong is one line on standard error, with a traceback only under -v. Nothing heavy is imported before a
-command needs it.
+What goes wrong is one line on standard error, with a traceback only under -v; with --json the same words are on
+standard output too, as {"error": ..., "exit_code": ...}. Nothing heavy is imported before a command needs it.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import sys
 import tempfile
+import time
 import traceback
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -23,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
+import typer.core
 
 from mooreeval.errors import MooreError, NotJudged, UsageError
 
@@ -36,6 +39,15 @@ if TYPE_CHECKING:
 
 OK, NOT_CORRECT, BAD_USAGE, NOT_JUDGED, INTERRUPTED = 0, 1, 2, 3, 130
 GALLERY = "gallery:"
+PREPARING = "preparing the simulator, once for this machine and PyTorch: about a minute"
+
+
+class _Command(typer.core.TyperCommand):
+    """A command whose usage line says TASK, as the rest of its help does, not {TASK}."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+
 
 app = typer.Typer(
     name="musacoder",
@@ -79,6 +91,7 @@ def _open_standard_streams() -> None:
 def run(arguments: list[str]) -> int:
     """The exit code of one command; every error is told here."""
     verbose = any(a in ("-v", "--verbose") for a in arguments)
+    as_json = "--json" in arguments
     try:
         code = app(args=arguments, prog_name="musacoder", standalone_mode=False)
         code = code if isinstance(code, int) else OK
@@ -89,21 +102,27 @@ def run(arguments: list[str]) -> int:
         return NOT_CORRECT
     except MooreError as error:
         code = BAD_USAGE if isinstance(error, UsageError) else NOT_JUDGED
-        return _told(str(error), code, error if verbose else None)
+        return _told(str(error), code, error if verbose else None, as_json=as_json)
     except Exception as error:  # noqa: BLE001 - the last line of defence: a fault of ours, told in one line
         usage = getattr(error, "format_message", None)  # only the option parser's own errors have it
         if callable(usage):
-            return _told(f"{usage()} (see musacoder --help)", BAD_USAGE)
+            command = getattr(getattr(error, "ctx", None), "command_path", None) or "musacoder"
+            return _told(f"{usage()} (see {command} --help)", BAD_USAGE, as_json=as_json)
         message = f"internal error, not judged: {type(error).__name__}: {error}" + (
             "" if verbose else " (-v shows more)"
         )
-        return _told(message, NOT_JUDGED, error if verbose else None)
+        return _told(message, NOT_JUDGED, error if verbose else None, as_json=as_json)
 
 
-def _told(message: str, code: int, error: BaseException | None = None) -> int:
+def _told(message: str, code: int, error: BaseException | None = None, *, as_json: bool = False) -> int:
+    line = " ".join(message.split())
     if error is not None:
         traceback.print_exception(error, file=sys.stderr)
-    print("musacoder: " + " ".join(message.split()), file=sys.stderr)
+    print(f"musacoder: {line}", file=sys.stderr)
+    if as_json:
+        from mooreeval.render import strict_json
+
+        print(strict_json({"error": line, "exit_code": code}, indent=2))
     return code
 
 
@@ -132,7 +151,7 @@ def _root(
         raise typer.Exit(BAD_USAGE)
 
 
-@app.command()
+@app.command(cls=_Command)
 def verify(
     task: Annotated[
         str, typer.Argument(metavar="TASK", help="Python file with Model and get_inputs, or gallery:NAME.")
@@ -162,13 +181,13 @@ def verify(
     if json:
         from mooreeval.render import strict_json
 
-        print(strict_json(verdict, indent=2))
+        print(strict_json(_document(verdict, the_candidate, loaded), indent=2))
     else:
         _print_verdict(verdict, the_candidate, loaded, verbose=verbose)
     raise typer.Exit(exit_code(verdict))
 
 
-@app.command()
+@app.command(cls=_Command)
 def demo(
     only: Annotated[str | None, typer.Option(metavar="TASK", help="Judge the candidates of one task only.")] = None,
     workers: Annotated[int, typer.Option(min=1, max=64, help="Candidates judged at the same time.")] = 2,
@@ -186,7 +205,7 @@ def demo(
     raise typer.Exit(run_demo(loaded, only=only, workers=workers, as_json=json, verbose=verbose))
 
 
-@app.command()
+@app.command(cls=_Command)
 def doctor(json: AsJson = False, verbose: Verbose = False) -> None:
     """Show which backends this machine has, what is missing, and how to get it."""
     from musacoder.doctor import run_doctor
@@ -205,10 +224,37 @@ def exit_code(verdict: Verdict) -> int:
 def _judged(
     task: Task, candidate: Candidate | NoCandidate, config: VerifyConfig, *, verbose: bool, quiet: bool
 ) -> Verdict:
+    from mooreeval.candidate import Candidate
     from mooreeval.verify import LocalVerifier
 
-    with LocalVerifier(config) as verifier, _progress(verbose=verbose, quiet=quiet) as report:
-        return verifier.verify(task, candidate, report)
+    with LocalVerifier(config) as verifier:
+        if isinstance(candidate, Candidate) and verifier.needs_preparation():
+            print(f"musacoder: {PREPARING}", file=sys.stderr, flush=True)
+        with _progress(verbose=verbose, quiet=quiet) as report:
+            verdict = verifier.verify(task, candidate, report)
+    return _with_own_time(verdict)
+
+
+def _with_own_time(verdict: Verdict) -> Verdict:
+    """The verdict with a stage for the rest of this command's time, so that the stages add up to what a user waited."""
+    rest = _seconds_since_start() - sum(verdict.stage_seconds.values())
+    seconds = {**verdict.stage_seconds, "start and end": round(max(rest, 0.0), 4)}
+    return verdict.model_copy(update={"stage_seconds": seconds})
+
+
+def _seconds_since_start() -> float:
+    """Wall seconds that this process has lived."""
+    ticks = int(Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19])
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _document(verdict: Verdict, candidate: Candidate | NoCandidate, config: VerifyConfig) -> dict[str, Any]:
+    """What --json prints: the verdict's fields, and beside them what a trainer makes of it."""
+    from mooreeval.feedback import feedback
+    from mooreeval.reward import reward
+
+    told = feedback(verdict, getattr(candidate, "code", None), config.feedback)
+    return {**verdict.model_dump(mode="json"), "reward": reward(verdict, config.reward), "feedback": told}
 
 
 @contextmanager
@@ -243,6 +289,8 @@ def _print_verdict(
 def _load_task(name: str) -> Task:
     from mooreeval.task import load_task
 
+    if name == "-":
+        raise UsageError("TASK must be a file or gallery:NAME; only CANDIDATE may be - (standard input)")
     if not name.startswith(GALLERY):
         return load_task(name)
     from mooreeval import gallery
@@ -258,9 +306,9 @@ def _load_candidate(name: str) -> Candidate | NoCandidate:
     from mooreeval.candidate import load_candidate
 
     if name == "-":
-        return _candidate_from_stdin()
+        return _with_hint(_candidate_from_stdin())
     if not name.startswith(GALLERY):
-        return load_candidate(name)
+        return _with_hint(load_candidate(name))
     from mooreeval import gallery
 
     entries = {f"{e.task_name}/{e.candidate_name}": e.candidate_path for e in gallery.load()}
@@ -273,6 +321,16 @@ def _load_candidate(name: str) -> Candidate | NoCandidate:
         )
         raise UsageError(f"the gallery has no candidate {wanted!r}; {listed}")
     return load_candidate(entries[wanted])
+
+
+def _with_hint(candidate: Candidate | NoCandidate) -> Candidate | NoCandidate:
+    """CUDA source alone is nothing to judge: who gives it is told what is missing."""
+    from mooreeval.candidate import Candidate
+
+    if isinstance(candidate, Candidate) or "__global__" not in candidate.text:
+        return candidate
+    hint = "CUDA source must stand in a Python file whose ModelNew calls it through load_inline (see the README)"
+    return dataclasses.replace(candidate, reason=f"{candidate.reason}; {hint}")
 
 
 def _candidate_from_stdin() -> Candidate | NoCandidate:

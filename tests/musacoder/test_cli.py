@@ -7,12 +7,15 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from support.cli import SCRIPTED, TASK, candidate, environment, musacoder
 
 from mooreeval.verdict import Status, Verdict
+
+CORRECT = candidate("verdict: correct").encode()
 
 
 @pytest.fixture
@@ -62,9 +65,41 @@ def test_json_is_strict_and_alone_on_standard_output(work):
 
     data = json.loads(done.stdout, parse_constant=refuse)
     assert data["status"] == "incorrect"
+    assert data["reward"] == -1.0
+    assert data["feedback"].startswith("Incorrect: ")
+    assert "the last 24 of 1000" in data["feedback"]
     got = data["trials"][1]["mismatch"]["examples"][0][1]
     assert got == "NaN"
     assert Verdict.model_validate(data).status is Status.INCORRECT
+
+
+@pytest.mark.parametrize("status", [Status.CORRECT, Status.UNSUPPORTED])
+def test_the_json_holds_the_reward_also_where_there_is_none(work, status):
+    data = json.loads(verify(work, f"verdict: {status.value}", "--json").stdout)
+    assert data["reward"] == {Status.CORRECT: 1.0}.get(status)
+    assert data["feedback"]
+
+
+def test_reward_and_feedback_follow_the_configuration(work):
+    data = json.loads(verify(work, "verdict: incorrect", "--json", "--set", "feedback.characters=200").stdout)
+    assert len(data["feedback"]) <= 200
+
+
+def test_the_time_shown_is_that_of_the_command(work):
+    begin = time.monotonic()
+    data = json.loads(verify(work, "verdict: correct", "--json").stdout)
+    around = time.monotonic() - begin
+    assert 0 < sum(data["stage_seconds"].values()) <= around + 0.05  # the system counts a start in hundredths
+
+
+def test_a_long_preparation_is_announced_beside_the_json(work):
+    done = musacoder("verify", "task.py", "-", "--json", cwd=work, stdin=CORRECT, TEST_UNPREPARED="1")
+    assert json.loads(done.stdout)["status"] == "correct"
+    assert "preparing the simulator" in done.stderr
+    assert "preparing" not in musacoder("verify", "task.py", "-", cwd=work, stdin=CORRECT).stderr
+    assert (
+        "preparing" not in musacoder("verify", "task.py", "-", cwd=work, TEST_UNPREPARED="1").stderr
+    )  # nothing to judge
 
 
 @pytest.mark.parametrize(
@@ -94,6 +129,9 @@ def test_an_error_is_one_line_and_a_traceback_only_under_v(work, first_line, cod
         (("verify",), "TASK"),
         (("verify", "task.py"), "CANDIDATE"),
         (("verify", "task.py", "x", "--bakend", "cuda"), "--bakend"),
+        (("verify", "task.py", "x", "--bakend", "cuda"), "(see musacoder verify --help)"),
+        (("frobnicate",), "(see musacoder --help)"),
+        (("verify", "-", "task.py"), "only CANDIDATE may be -"),
         (("verify", "absent.py", "task.py"), "absent.py"),
         (("verify", "task.py", "absent.py"), "absent.py"),
         (("verify", "task.py", "."), "."),
@@ -118,6 +156,36 @@ def test_bad_usage_exits_2_with_what_to_do(work, arguments, words):
         assert words in only_line(done)
     else:
         assert words in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("verify", "--json"), 2),
+        (("verify", "absent.py", "task.py", "--json"), 2),
+        (("verify", "task.py", "task.py", "--json", "--set", "trials=x"), 2),
+        (("demo", "--only", "absent", "--json"), 2),
+        (("verify", "task.py", "candidate.py", "--json"), 3),
+    ],
+)
+def test_with_json_an_error_is_an_object_too(work, arguments, code):
+    (work / "candidate.py").write_text(candidate("raise: NotJudged no space left on the device"))
+    done = musacoder(*arguments, cwd=work)
+    data = json.loads(done.stdout)
+    assert (done.returncode, data["exit_code"]) == (code, code)
+    assert done.stderr.splitlines()[-1] == f"musacoder: {data['error']}"
+
+
+@pytest.mark.parametrize("name", ["kernel.cu", "kernel.txt", "-"])
+def test_cuda_source_alone_is_no_candidate_and_told_what_is_missing(work, name):
+    source = "__global__ void k(float* x) { x[threadIdx.x] = 0; }\n"
+    if name != "-":
+        (work / name).write_text(source)
+    done = musacoder("verify", "task.py", name, "--json", cwd=work, stdin=source.encode())
+    assert done.returncode == 1
+    data = json.loads(done.stdout)
+    assert data["status"] == "no_candidate"
+    assert "load_inline" in data["reason"]
 
 
 def test_a_bad_task_exits_2(work):
@@ -189,6 +257,10 @@ def test_a_narrow_terminal_shows_everything_within_its_width(work):
     done = musacoder("verify", "task.py", "candidate.py", cwd=work, COLUMNS="40")
     assert max(map(len, done.stdout.splitlines())) <= 40
     assert "1000" in done.stdout
+
+
+def test_help_names_the_arguments_as_the_readme_does(work):
+    assert "verify [OPTIONS] TASK CANDIDATE\n" in musacoder("verify", "--help", cwd=work).stdout
 
 
 def test_help_and_version_need_no_torch(work):

@@ -40,6 +40,9 @@ class ScriptedJudge:
     def __exit__(self, *_: object) -> None:
         print("closed", file=sys.stderr)
 
+    def needs_preparation(self) -> bool:
+        return "TEST_UNPREPARED" in os.environ
+
     def verify(self, task: Any, candidate: Any, progress: Callable[[str], None] | None = None) -> Any:
         if isinstance(candidate, NoCandidate):
             return verdict(Status.NO_CANDIDATE, reason=candidate.reason)
