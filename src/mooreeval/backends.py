@@ -12,7 +12,7 @@ from pathlib import Path
 from mooreeval.errors import NotJudged, UsageError
 
 AUTO_ORDER = ("musa", "cuda", "simulator")
-NOT_YET = "this version of MooreEval does not drive this backend yet"
+NO_WAY_YET = "not to be had: this version judges on the simulator only"
 
 
 @dataclass(frozen=True)
@@ -64,20 +64,18 @@ def _simulator() -> BackendInfo:
 
 def _cuda() -> BackendInfo:
     present = Path("/dev/nvidiactl").exists()
-    detail = f"an NVIDIA GPU is here, but {NOT_YET}" if present else f"no NVIDIA GPU is visible, and {NOT_YET}"
-    return BackendInfo("cuda", False, detail, "use --backend simulator")
+    seen = "an NVIDIA GPU is here, and not used" if present else "no NVIDIA GPU is visible"
+    return BackendInfo("cuda", False, seen, NO_WAY_YET)
 
 
 def _musa() -> BackendInfo:
     present = Path("/dev/mtgpu.0").exists()
-    detail = (
-        f"a Moore Threads GPU is here, but {NOT_YET}" if present else f"no Moore Threads GPU is visible, and {NOT_YET}"
-    )
-    return BackendInfo("musa", False, detail, "use --backend simulator")
+    seen = "a Moore Threads GPU is here, and not used" if present else "no Moore Threads GPU is visible"
+    return BackendInfo("musa", False, seen, NO_WAY_YET)
 
 
 def _musa_shim() -> BackendInfo:
-    return BackendInfo("musa-shim", False, NOT_YET, "use --backend simulator")
+    return BackendInfo("musa-shim", False, "the check of a port to MUSA is not written yet", NO_WAY_YET)
 
 
 _PROBES: dict[str, Callable[[], BackendInfo]] = {

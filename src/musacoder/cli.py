@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 OK, NOT_CORRECT, BAD_USAGE, NOT_JUDGED, INTERRUPTED = 0, 1, 2, 3, 130
 GALLERY = "gallery:"
-PREPARING = "preparing the simulator, once for this machine and PyTorch: about a minute"
 
 
 class _Command(typer.core.TyperCommand):
@@ -226,10 +225,11 @@ def _judged(
 ) -> Verdict:
     from mooreeval.candidate import Candidate
     from mooreeval.verify import LocalVerifier
+    from musacoder.preparation import announce_preparation
 
     with LocalVerifier(config) as verifier:
-        if isinstance(candidate, Candidate) and verifier.needs_preparation():
-            print(f"musacoder: {PREPARING}", file=sys.stderr, flush=True)
+        if isinstance(candidate, Candidate):
+            announce_preparation(verifier)
         with _progress(verbose=verbose, quiet=quiet) as report:
             verdict = verifier.verify(task, candidate, report)
     return _with_own_time(verdict)

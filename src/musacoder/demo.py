@@ -6,11 +6,12 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 from rich.text import Text
 
 from mooreeval import gallery
@@ -21,6 +22,7 @@ from mooreeval.gallery import Expected, GalleryEntry
 from mooreeval.render import STYLES, found_line, strict_json
 from mooreeval.task import load_task
 from mooreeval.verdict import Status, Verdict
+from musacoder.preparation import announce_preparation
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,7 @@ def _judge(
 
     pairs = [(load_task(e.task_path), load_candidate(e.candidate_path)) for e in entries]
     with LocalVerifier(config) as verifier, _progress(len(entries), quiet=as_json, verbose=verbose) as advance:
+        announce_preparation(verifier)
 
         def note(outcome: Outcome) -> None:
             entry, verdict = entries[outcome.index], outcome.verdict
@@ -144,7 +147,7 @@ def _progress(total: int, *, quiet: bool, verbose: bool) -> Generator[Any]:
             TextColumn("{task.fields[last]}", markup=False),
         )
         with Progress(*columns, console=console, transient=True) as progress:
-            bar = progress.add_task("", total=total, last="building the simulator")
+            bar = progress.add_task("", total=total, last="starting")
             yield lambda row: progress.update(bar, advance=1, last=_short(row))
     else:
         done = iter(range(1, total + 1))
@@ -170,25 +173,41 @@ def _summary(rows: list[Row], total: int, seconds: float) -> dict[str, Any]:
 
 def _print_table(rows: list[Row], total: int, seconds: float) -> None:
     console = Console(highlight=False)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for name in ("task", "candidate", "what it is", "verdict", "found", "as expected"):
-        table.add_column(name, overflow="fold", min_width=len(name) if name != "what it is" else 16)
-    for row in rows:
-        table.add_row(*_cells(row))
-    console.print(table)
+    for task, group in groupby(rows, key=lambda row: row.entry.task_name):
+        _print_line(console, 0, Text(task, "bold"))
+        for row in group:
+            _print_line(console, 2, _judged_as(row))
+            _print_line(console, 6, Text(row.entry.description, "dim"))
+            if row.surprise:
+                _print_line(console, 6, Text(row.surprise, "bold red"))
     good = sum(not row.surprise for row in rows)
     summary = f"{good} of {total} verdicts as expected, in {seconds:.0f} s"
     console.print(f"\n{summary}", style="bold green" if good == total else "bold red")
+    for row in rows:
+        if row.surprise:
+            _print_line(console, 2, Text(_short(row), "bold red"))
 
 
-def _cells(row: Row) -> list[Text]:
-    name = row.entry.task_name, row.entry.candidate_name, row.entry.description
+def _print_line(console: Console, indent: int, text: Text) -> None:
+    """On a terminal folded at words, under its own beginning; elsewhere one line, however long."""
+    if console.is_terminal:
+        console.print(Padding(text, (0, 0, 0, indent), expand=False))
+    else:
+        console.print(Text(" " * indent).append_text(text), soft_wrap=True)
+
+
+def _judged_as(row: Row) -> Text:
+    """Which candidate, its verdict, and what was found where."""
+    line = Text(f"{row.entry.candidate_name:<28}")
     if row.verdict is None:
-        return [*map(Text, name), Text("not judged", "bold yellow"), Text(""), Text(row.surprise, "bold red")]
-    status = row.verdict.status
-    found = "" if status is Status.CORRECT else _found(row.verdict)
-    told = Text(row.surprise, "bold red") if row.surprise else Text("yes", "green")
-    return [*map(Text, name), Text(status.value.replace("_", " "), STYLES[status]), Text(found), told]
+        return line.append("not judged", "bold yellow")
+    line.append(_words(row.verdict.status), STYLES[row.verdict.status])
+    found = "" if row.verdict.status is Status.CORRECT else _found(row.verdict)
+    return line.append(f": {found}" if found else "")
+
+
+def _words(status: Status) -> str:
+    return status.value.replace("_", " ")
 
 
 def _found(verdict: Verdict) -> str:

@@ -54,7 +54,7 @@ def all_checks() -> Iterator[Check]:
     yield _torch()
     yield _tool("g++", True, "the simulator compiles candidates with it", "apt-get install g++")
     yield _tool("addr2line", True, "finds the source lines of faults", "apt-get install binutils")
-    yield _tool("nvcc", False, "backend cuda; confirms compile errors", "install the CUDA toolkit")
+    yield _tool("nvcc", False, "this version does not use it", "nothing to do: not needed")
     yield _gpu()
     yield _user_namespaces()
     yield _cache()
@@ -112,7 +112,7 @@ def _gpu() -> Check:
         return Check("gpu", True, False, "; ".join(names)[:200])
     if Path("/dev/mtgpu.0").exists():
         return Check("gpu", True, False, "Moore Threads")
-    return Check("gpu", False, False, "none is visible", "not needed by the simulator")
+    return Check("gpu", False, False, "none is visible", "nothing to do: not needed")
 
 
 def _user_namespaces() -> Check:
@@ -123,18 +123,19 @@ def _user_namespaces() -> Check:
 
 
 def _cache() -> Check:
+    """Whether the cache can be written, without making it: who only looks leaves nothing behind."""
     how = "set MOOREEVAL_CACHE to a writable folder with 2 GiB free"
     try:
-        folder = default_cache_dir()
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            free = shutil.disk_usage(folder).free
+        folder = default_cache_dir().absolute()
+        there = next(f for f in (folder, *folder.parents) if f.exists())
+        with tempfile.TemporaryFile(dir=there):
+            free = shutil.disk_usage(there).free
         used = sum(_size(file) for file in folder.rglob("*"))
     except (OSError, RuntimeError) as error:  # RuntimeError: no home folder
         return Check("cache", False, True, f"not writable: {error}", how)
-    seen = f"{folder}: {used / GIB:.1f} GiB used, {free / GIB:.0f} GiB free"
+    state = f"{used / GIB:.1f} GiB used" if there == folder else "not there yet"
     good = free >= NEEDED_DISK_GIB * GIB or used >= NEEDED_DISK_GIB * GIB
-    return Check("cache", good, True, seen, "" if good else how)
+    return Check("cache", good, True, f"{folder}: {state}, {free / GIB:.0f} GiB free", "" if good else how)
 
 
 def _size(file: Path) -> int:
@@ -181,8 +182,9 @@ def _mark(ok: bool, required: bool) -> Text:
 
 def _print_table(console: Console, first: str, rows: list[tuple[str, Text, str, str]]) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for name in (first, "here", "what was seen", "how to get it"):
-        table.add_column(name, overflow="fold")
+    table.add_column(first, no_wrap=True, min_width=15)  # as wide as in the other table
+    table.add_column("here", no_wrap=True)
+    table.add_column("what was seen, and how to get what is missing", overflow="fold")
     for name, mark, detail, how in rows:
-        table.add_row(Text(name), mark, Text(detail), Text(how))
+        table.add_row(Text(name), mark, Text(detail).append(f"\n{how}" if how else "", "dim"))
     console.print(table)

@@ -286,6 +286,28 @@ def test_doctor_names_every_backend_and_prints_strict_json(work):
     assert re.search(r"simulator +(yes|no)", musacoder("doctor", cwd=work).stdout)
 
 
+@pytest.mark.parametrize("width", ["80", "60"])
+def test_doctor_fits_a_terminal_and_folds_only_between_words(work, width):
+    out = musacoder("doctor", cwd=work, COLUMNS=width, MOOREEVAL_CACHE=str(work / "c")).stdout
+    assert max(map(len, out.splitlines())) <= int(width)
+    words = " ".join(out.split())
+    assert words.count("not to be had: this version judges on the simulator only") == 3
+
+
+def test_doctor_says_of_no_gpu_backend_that_it_can_be_installed(work):
+    data = json.loads(musacoder("doctor", "--json", cwd=work).stdout)
+    told = {b["name"]: b["how_to_get"] for b in data["backends"] if b["name"] != "simulator"}
+    assert set(told.values()) == {"not to be had: this version judges on the simulator only"}
+
+
+def test_doctor_leaves_no_cache_folder_behind(work):
+    done = musacoder("doctor", "--json", cwd=work, MOOREEVAL_CACHE=str(work / "new" / "cache"))
+    cache = next(c for c in json.loads(done.stdout)["checks"] if c["name"] == "cache")
+    assert cache["ok"]
+    assert "not there yet" in cache["detail"]
+    assert [p.name for p in work.iterdir()] == ["task.py"]
+
+
 def test_doctor_tells_how_to_get_a_compiler_that_is_missing(work):
     done = musacoder("doctor", cwd=work, PATH=str(work), COLUMNS="200")
     assert "apt-get install g++" in done.stdout

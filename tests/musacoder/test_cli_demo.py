@@ -44,12 +44,32 @@ def test_all_as_expected_exits_0_with_a_table(gallery, tmp_path):
     assert "\x1b" not in done.stdout + done.stderr
 
 
+def test_every_line_of_the_demo_is_whole_where_it_goes_to_a_file(gallery, tmp_path):
+    folder = gallery(good=("verdict: correct", "correct"), wrong=("verdict: incorrect", "incorrect"))
+    long = " ".join(["word"] * 30)
+    (folder / "toy" / "expected.toml").write_text(
+        f'[good]\ndescription = "{long}."\nstatus = "correct"\n[wrong]\ndescription = "No."\nstatus = "incorrect"\n'
+    )
+    lines = musacoder("demo", cwd=tmp_path, TEST_GALLERY=str(folder), COLUMNS="80").stdout.splitlines()
+    assert lines[0] == "toy"
+    assert lines[1].split() == ["good", "correct"]
+    assert lines[2].strip() == f"{long}."
+    assert lines[3].split()[:2] == ["wrong", "incorrect:"]
+
+
+def test_a_long_preparation_is_announced(gallery, tmp_path):
+    folder = gallery(good=("verdict: correct", "correct"))
+    done = musacoder("demo", "--json", cwd=tmp_path, TEST_GALLERY=str(folder), TEST_UNPREPARED="1")
+    assert json.loads(done.stdout)["total"] == 1
+    assert "preparing the simulator" in done.stderr
+
+
 def test_one_verdict_that_differs_exits_1_and_is_named(gallery, tmp_path):
     folder = gallery(good=("verdict: correct", "correct"), bad=("verdict: correct", "illegal"))
     done = musacoder("demo", cwd=tmp_path, TEST_GALLERY=str(folder), COLUMNS="120")
     assert done.returncode == 1
     assert "1 of 2 verdicts as expected" in done.stdout
-    assert "expected illegal" in done.stdout
+    assert "toy/bad: correct (expected illegal)" in done.stdout.splitlines()[-1]
 
 
 def test_one_that_could_not_be_judged_exits_3(gallery, tmp_path):

@@ -1,0 +1,16 @@
+"""The one long wait of a fresh machine is announced, whatever standard error is connected to."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mooreeval.verify import LocalVerifier
+
+
+def announce_preparation(verifier: LocalVerifier) -> None:
+    """One line on standard error where the next verdict has to wait for what is built once."""
+    if verifier.needs_preparation():
+        what = "preparing the simulator, once for this machine and PyTorch: about a minute"
+        print(f"musacoder: {what}", file=sys.stderr, flush=True)
