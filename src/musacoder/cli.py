@@ -182,7 +182,7 @@ def verify(
 
         print(strict_json(_document(verdict, the_candidate, loaded), indent=2))
     else:
-        _print_verdict(verdict, the_candidate, loaded, verbose=verbose)
+        _print_verdict(verdict, the_candidate, loaded, file_name=_file_name(candidate, the_candidate), verbose=verbose)
     raise typer.Exit(exit_code(verdict))
 
 
@@ -272,8 +272,20 @@ def _progress(*, verbose: bool, quiet: bool) -> Generator[Any]:
         yield lambda _stage: None
 
 
+def _file_name(argument: str, candidate: Candidate | NoCandidate) -> str | None:
+    """What the reader calls the candidate's file; None where its lines are not those of a file."""
+    if argument == "-" or candidate.origin != "file":
+        return None
+    return f"{argument.rpartition('/')[2]}.py" if argument.startswith(GALLERY) else argument
+
+
 def _print_verdict(
-    verdict: Verdict, candidate: Candidate | NoCandidate, config: VerifyConfig, *, verbose: bool
+    verdict: Verdict,
+    candidate: Candidate | NoCandidate,
+    config: VerifyConfig,
+    *,
+    file_name: str | None,
+    verbose: bool,
 ) -> None:
     from rich.console import Console
 
@@ -281,7 +293,7 @@ def _print_verdict(
     from mooreeval.reward import reward
 
     console: Console = Console(highlight=False)
-    print_report(console, verdict, getattr(candidate, "code", None), verbose=verbose)
+    print_report(console, verdict, getattr(candidate, "code", None), file_name=file_name, verbose=verbose)
     score = reward(verdict, config.reward)
     console.print(f"  reward {'none' if score is None else f'{score:g}'}", style="dim", markup=False)
 

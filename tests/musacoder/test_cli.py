@@ -196,6 +196,15 @@ def test_a_bad_task_exits_2(work):
     assert "not valid Python" in only_line(done)
 
 
+def test_places_are_told_by_the_name_of_the_candidates_file(work):
+    (work / "mine.py").write_text(candidate("verdict: runtime_error"))
+    assert "mine.py:7" in musacoder("verify", "task.py", "mine.py", cwd=work).stdout
+    assert (
+        "candidate:7"
+        in musacoder("verify", "task.py", "-", cwd=work, stdin=b"# verdict: runtime_error\nclass ModelNew: 0").stdout
+    )
+
+
 def test_a_candidate_may_come_from_standard_input(work):
     done = musacoder("verify", "task.py", "-", cwd=work, stdin=candidate("verdict: illegal").encode())
     assert done.returncode == 1

@@ -56,6 +56,10 @@ class ScriptedJudge:
             time.sleep(600)
         status = Status(words[2])
         judged = full(status) if status is Status.INCORRECT else verdict(status)
+        if status is Status.RUNTIME_ERROR:
+            judged = judged.model_copy(
+                update={"reason": "out of bounds at candidate:7 in scale: reads 4 bytes too far"}
+            )
         return judged.model_copy(update={"backend": self.config.backend, "seed": self.config.seed})
 
     def verify_many(self, pairs: Any, workers: int, on_outcome: Callable[[Any], None]) -> None:
