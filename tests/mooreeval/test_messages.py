@@ -29,3 +29,36 @@ def test_a_failed_assertion_is_told_with_one_line(verifier, scale_task):
     assert re.findall(r":(\d+)", verdict.reason) == [str(verdict.place.line)]
     assert "assertion `i < 3' failed in void scale(" in verdict.reason
     assert verdict.output_tail is None
+
+
+def test_an_access_past_an_allocation_names_the_kernels_parameter(verifier, scale_task):
+    verdict = verifier.verify(scale_task, changed(("x[i] * factor", "x[i + 1] * factor")))
+    assert "at byte 8192 of an allocation of 8192 bytes (parameter x): 4 bytes past its end" in verdict.reason
+
+
+STAGED = """    __shared__ float tile[128];
+    tile[threadIdx.x] = 2 * i;
+    if (i < n) y[i] = tile[127 - threadIdx.x]; return;
+"""
+
+
+def test_a_race_and_an_access_past_a_shared_variable_name_it(verifier, scale_task):
+    race = verifier.verify(scale_task, changed((GUARD, STAGED + GUARD)))
+    assert "writes byte 256 of 512 of the shared variable tile, which thread (63, 0, 0) of block (0, 0, 0) read" in (
+        race.reason
+    )
+    past = STAGED.replace("tile[threadIdx.x] =", "tile[threadIdx.x + 1] =")
+    verdict = verifier.verify(scale_task, changed((GUARD, past + GUARD)))
+    finding = next(f for f in verdict.findings if f.kind == "shared_out_of_bounds")
+    assert "at byte 512 of the shared variable tile of 512 bytes: 4 bytes past its end" in finding.message
+
+
+def test_a_race_in_device_memory_names_the_kernels_parameter(verifier, scale_task):
+    verdict = verifier.verify(scale_task, changed((GUARD, "    y[0] = i;\n" + GUARD)))
+    assert "writes another value to byte 0 of 8192 of a device allocation (parameter y), which" in verdict.reason
+
+
+def test_dynamic_shared_memory_that_the_launch_did_not_ask_for_is_told_as_such(verifier, scale_task):
+    forgotten = "    extern __shared__ float s[];\n    s[threadIdx.x] = i;\n"
+    verdict = verifier.verify(scale_task, changed((GUARD, forgotten + GUARD)))
+    assert "of the dynamic shared memory: past the 0 bytes that the launch asked for" in verdict.reason

@@ -146,6 +146,32 @@ def test_a_launch_is_named_as_it_was_written() -> None:
     assert "Launch(#K, g)" in rewrite("#define L(K, g) K<<<g>>>(1)\n")
 
 
+@pytest.mark.parametrize(
+    ("parameters", "names"),
+    [
+        ("const float* __restrict__ x, int n", "x,n"),
+        ("std::map<int, float> m, T y[4], int, unsigned n = 3", "m,y,,n"),
+        ("const T, ns::T, unsigned int, const T t, T* p, Args... rest", ",,,t,p"),
+    ],
+)
+def test_a_launch_carries_the_names_of_the_parameters_where_the_kernel_is_seen(parameters: str, names: str) -> None:
+    kernel = f"template <class T> __global__ void __launch_bounds__(256) k({parameters}) {{}}\n"
+    assert f'::moore_sim::Kernel("ns::k<int>", "{names}")' in rewrite(
+        f"{kernel}void f() {{ ns::k<int><<<1, 2>>>(x); }}"
+    )
+
+
+def test_kernels_that_are_not_seen_or_disagree_have_no_names_for_parameters() -> None:
+    overloads = "__global__ void o(int a) {}\n__global__ void o(float b) {}\n__global__ void d(int c);\n"
+    for callee in ("o", "d", "elsewhere", "table[3]"):
+        assert f'Launch("{callee}", 1)' in rewrite(f"{overloads}void f() {{ {callee}<<<1>>>(1); }}")
+
+
+def test_a_shared_variable_carries_its_name_out_of_macros_too() -> None:
+    assert '>("b").b' in rewrite("__global__ void k() { __shared__ float a[3], b; }")
+    assert ">(#n).n" in rewrite("#define DECLARE(n) __shared__ float n[3]\n")
+
+
 def test_an_initialised_shared_variable_does_not_compile(tmp_path: Path) -> None:
     text = "#include <cuda_runtime.h>\n__global__ void k() { __shared__ int x = 3; }\n"
     assert "MOORE_SIM_ERROR: a __shared__ variable has no initializer" in compile_text(rewrite(text), tmp_path)

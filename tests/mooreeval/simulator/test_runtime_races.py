@@ -94,7 +94,14 @@ def test_a_damaged_red_zone_is_found_without_check_mode(run_kernel):
 def test_the_dynamic_area_is_as_large_as_the_launch_says(run_kernel):
     run = run_kernel("dynamic_shared_too_small")
     assert run.kinds() == {"shared_out_of_bounds"}
-    assert "byte 396 of the dynamic shared memory of 396 bytes" in run.findings[0]["message"]
+    assert "byte 396 of the dynamic shared memory: past the 396 bytes that the launch" in run.findings[0]["message"]
+
+
+@pytest.mark.parametrize("function", ["dynamic_shared_forgotten", "dynamic_shared_forgotten_beside_static"])
+@pytest.mark.parametrize("check", [True, False])
+def test_dynamic_memory_that_no_launch_asked_for_is_told_as_such(run_kernel, function, check):
+    found = run_kernel(function, check=check).only("shared_out_of_bounds")
+    assert "at byte 0 of the dynamic shared memory: past the 0 bytes that the launch asked for" in found["message"]
 
 
 def test_reading_shared_memory_that_nobody_wrote_warns(run_kernel):

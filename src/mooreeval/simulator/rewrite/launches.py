@@ -2,6 +2,7 @@
 
     ([=](auto&... moore_args) { kernel<T>(moore_args...); } % ::moore_sim::Launch("kernel<T>", grid, block))(arguments)
 
+Where the text defines the kernel, `::moore_sim::Kernel("kernel<T>", "x,n")` stands for its name: with its parameters'.
 Only text is inserted, in the order in which it stood, so that lines, comments, continuations inside macros and
 launches nested in a configuration need no care.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import re
 
+from mooreeval.simulator.rewrite.parameters import KernelParameters, macro_parameters
 from mooreeval.simulator.rewrite.tokens import Edits, Tokens
 
 # Words that may stand before an expression but never name a callee.
@@ -22,22 +24,24 @@ _OPENERS = {")": "(", "]": "[", "}": "{"}
 
 def rewrite_launches(tokens: Tokens, edits: Edits) -> int:
     """Insert the call form of every launch into `edits`; returns how many there were."""
-    count, i = 0, 0
+    count, i, parameters = 0, 0, KernelParameters(tokens)
     while i < len(tokens):
         if tokens.adjacent(i, 3, "<"):
-            count += _rewrite_launch(tokens, edits, i)
+            count += _rewrite_launch(tokens, edits, i, parameters)
             i += 3
         else:
             i += 1
     return count
 
 
-def _rewrite_launch(tokens: Tokens, edits: Edits, opening: int) -> bool:
+def _rewrite_launch(tokens: Tokens, edits: Edits, opening: int, parameters: KernelParameters) -> bool:
     closing = _configuration_end(tokens, opening)
     callee = _callee_start(tokens, opening - 1)
     if closing is None or callee is None or closing == opening + 3:
         return False  # left as it is: the compiler names the line
     name = _kernel_name(tokens, callee, opening)
+    if names := parameters.of(_bare_name(tokens, opening)):
+        name = f'::moore_sim::Kernel({name}, "{names}")'
     edits.insert(tokens.starts[callee], "([=](auto&... moore_args) { ")
     edits.replace(
         tokens.starts[opening], tokens.ends[opening + 2], f"(moore_args...); }} % ::moore_sim::Launch({name}, "
@@ -137,9 +141,18 @@ def _is_control(tokens: Tokens, i: int) -> bool:
     return tokens[i] in _CONTROL
 
 
+def _bare_name(tokens: Tokens, end: int) -> str:
+    """The identifier of the callee, without its qualifiers and template arguments; empty where it is an expression."""
+    last: int | None = end - 1
+    if tokens[end - 1] == ">":
+        angle = _template_start(tokens, end - 1)
+        last = None if angle is None else angle - 1
+    return tokens[last] if last is not None and _is_name(tokens, last) else ""
+
+
 def _kernel_name(tokens: Tokens, start: int, end: int) -> str:
     """The callee as a string literal; a macro's parameters in it are spelled by the preprocessor."""
-    parameters = _macro_parameters(tokens, start)
+    parameters = macro_parameters(tokens, start)
     parts, text = [], ""
     for i in range(start, end):
         token = tokens[i]
@@ -157,17 +170,6 @@ def _kernel_name(tokens: Tokens, start: int, end: int) -> str:
 
 def _printable(token: str) -> str:
     return re.sub(r'[^ -~]|["\\]', "?", token)[:200]
-
-
-def _macro_parameters(tokens: Tokens, i: int) -> frozenset[str]:
-    """Parameters of the `#define NAME(...)` that holds token i."""
-    if tokens.directive_name(i) != "define":
-        return frozenset()
-    first = tokens.directive_first[tokens.directive[i]]
-    opening = first + 3
-    if tokens[opening] != "(" or tokens.starts[opening] != tokens.ends[opening - 1] or tokens.match[opening] < 0:
-        return frozenset()
-    return frozenset(tokens[k] for k in range(opening + 1, tokens.match[opening]) if tokens.is_ident(k))
 
 
 def _null_arguments(tokens: Tokens, edits: Edits, opening: int) -> None:

@@ -1,7 +1,7 @@
 """`__shared__` declarations become references into the block's shared memory.
 
     __shared__ float a[32], b;          struct moore_shared_1 { float a[32]; }; struct moore_shared_2 { float b; };
-                                        auto& a = ::moore_sim::shared<moore_shared_1>().a; auto& b = ...;
+                                        auto& a = ::moore_sim::shared<moore_shared_1>("a").a; auto& b = ...;
     extern __shared__ float s[];        float * const s = (float *)::moore_sim::dynamic_shared();
 
 One struct a variable gives each its own red zone. The declaration's own text stays where it is.
@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from mooreeval.simulator.rewrite.parameters import macro_parameters
 from mooreeval.simulator.rewrite.tokens import Edits, Kind, Tokens
 
 _STORAGE = frozenset(("__shared__", "extern", "static", "__device__", "inline", "thread_local"))
@@ -210,10 +211,17 @@ class SharedRewriter:
                 self.edits.replace(
                     self.tokens.starts[comma], self.tokens.ends[comma], f"; }}; struct {struct} {{ {base} "
                 )
-            references.append(f"auto& {name} = ::moore_sim::shared<{struct}>().{name}")
+            references.append(f"auto& {name} = ::moore_sim::shared<{struct}>({self._told(declarator)}).{name}")
             if self._has_initialiser(declarator):
                 references.append('static_assert(false, "MOORE_SIM_ERROR: a __shared__ variable has no initializer")')
         self.edits.insert(self._behind(declaration.end), "; }; " + "; ".join(references))
+
+    def _told(self, declarator: _Declarator) -> str:
+        """The variable's name as a string literal, spelled by the preprocessor where it is a macro's parameter."""
+        name = self.tokens[declarator.name]
+        if "##" in (self.tokens[declarator.name - 1], self.tokens[declarator.name + 1]) or not name.isascii():
+            return ""
+        return f"#{name}" if name in macro_parameters(self.tokens, declarator.name) else f'"{name}"'
 
     def _has_initialiser(self, declarator: _Declarator) -> bool:
         i = declarator.dims

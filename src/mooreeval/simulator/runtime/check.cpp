@@ -8,6 +8,7 @@
 #include "clocks.h"
 #include "findings.h"
 #include "modules.h"
+#include "naming.h"
 #include "races.h"
 #include "report.h"
 
@@ -52,24 +53,24 @@ bool spend() {
 
 void tell_misaligned(Address a, size_t bytes, size_t alignment, Kind kind, Address pc) {
   add_finding({.kind = "misaligned", .pc = pc},
-              "%s of %zu bytes at an address that is no multiple of %zu (it is %zu too far)", verb(kind), bytes,
+              "%s of %zu bytes at an address that is no multiple of %zu (%zu bytes past one)", verb(kind), bytes,
               alignment, static_cast<size_t>(a % alignment));
 }
 
 void tell_outside_region(const Region* r, Address a, size_t bytes, Kind kind, Address pc) {
   remember_told(a, bytes);
   const Evidence evidence{.kind = "out_of_bounds", .pc = pc};
-  if (!r)
-    add_finding(evidence, "%s of %zu bytes in front of all device memory", verb(kind), bytes);
-  else if (!r->live)
-    add_finding(evidence, "%s of %zu bytes in freed device memory (byte %td of an allocation of %zu bytes)", verb(kind),
-                bytes, static_cast<ptrdiff_t>(a - r->base), r->bytes);
+  if (!r) return void(add_finding(evidence, "%s of %zu bytes in front of all device memory", verb(kind), bytes));
+  const ParameterName name(*device_worker->launch, *r);
+  if (!r->live)
+    add_finding(evidence, "%s of %zu bytes in freed device memory (byte %td of an allocation of %zu bytes)%s",
+                verb(kind), bytes, static_cast<ptrdiff_t>(a - r->base), r->bytes, name.text);
   else if (a < r->base)
-    add_finding(evidence, "%s of %zu bytes, %zu bytes before an allocation of %zu bytes", verb(kind), bytes,
-                static_cast<size_t>(r->base - a), r->bytes);
+    add_finding(evidence, "%s of %zu bytes, %zu bytes before an allocation of %zu bytes%s", verb(kind), bytes,
+                static_cast<size_t>(r->base - a), r->bytes, name.text);
   else
-    add_finding(evidence, "%s of %zu bytes at byte %zu of an allocation of %zu bytes: %zu bytes past its end",
-                verb(kind), bytes, static_cast<size_t>(a - r->base), r->bytes,
+    add_finding(evidence, "%s of %zu bytes at byte %zu of an allocation of %zu bytes%s: %zu bytes past its end",
+                verb(kind), bytes, static_cast<size_t>(a - r->base), r->bytes, name.text,
                 static_cast<size_t>(a + bytes - r->base - r->bytes));
 }
 
@@ -78,8 +79,7 @@ bool inside(Address a, size_t bytes, Address base, size_t size) { return bytes <
 void region_access(Region& r, Address a, size_t bytes, Kind kind, Address pc) {
   ShadowWord* words = shadow_of(r);
   if (!words) return;
-  const char* name = r.module_data ? "a __device__ variable" : "a device allocation";
-  races::track({name, words, r.base & ~Address{3}, clocks::state.launch_start, r.base, r.module_data ? 0 : r.bytes}, a,
+  races::track({words, r.base & ~Address{3}, clocks::state.launch_start, r.base, r.module_data ? 0 : r.bytes}, a,
                bytes, kind, pc);
   if (kind.atomic || kind.is_volatile) clocks::synchronise(a, device_worker->running);
 }
@@ -93,33 +93,27 @@ void device_access(Address a, size_t bytes, Kind kind, Address pc) {
 
 void tell_outside_shared(const SharedMemory& shared, Address a, size_t bytes, Kind kind, Address pc) {
   remember_told(a, bytes);
-  const SharedVariable* v = shared.nearest(a);
-  const Evidence evidence{.kind = "shared_out_of_bounds", .pc = pc};
-  if (!v)
-    add_finding(evidence, "%s of %zu bytes before all shared variables", verb(kind), bytes);
-  else
-    add_finding(evidence, "%s of %zu bytes at byte %zu of %s of %zu bytes", verb(kind), bytes,
-                static_cast<size_t>(a - v->base), v->site ? "a shared variable" : "the dynamic shared memory",
-                v->bytes);
+  char where[240];
+  shared.describe_outside(where, sizeof where, a, bytes);
+  add_finding({.kind = "shared_out_of_bounds", .pc = pc}, "%s of %zu bytes %s", verb(kind), bytes, where);
 }
 
 // Masks of lanes often read a little more than was written; a warning, and only for whole accesses nobody wrote.
-void check_written(SharedMemory& shared, Address a, size_t bytes, Kind kind, Address pc) {
+void check_written(SharedMemory& shared, const SharedVariable& v, Address a, size_t bytes, Kind kind, Address pc) {
   uint8_t* written = shared.written(a);
   if ((!kind.write || kind.atomic) && std::find(written, written + bytes, 0) != written + bytes)
     add_finding({.kind = "uninitialized", .error = false, .pc = pc},
-                "%s of %zu bytes of shared memory that nothing was written to", verb(kind), bytes);
+                "%s of %zu bytes at byte %zu of %s, which nothing was written to", verb(kind), bytes,
+                static_cast<size_t>(a - v.base), SharedName(v).text);
   if (kind.write) std::fill(written, written + bytes, 1);
 }
 
 void shared_access(SharedMemory& shared, Address a, size_t bytes, Kind kind, Address pc) {
   const SharedVariable* v = shared.at(a);
   if (!v || !inside(a, bytes, v->base, v->bytes)) return tell_outside_shared(shared, a, bytes, kind, pc);
-  check_written(shared, a, bytes, kind, pc);
+  check_written(shared, *v, a, bytes, kind, pc);
   if (!shared_shadow) shared_shadow = map_shared_shadow();
-  races::track({v->site ? "a shared variable" : "dynamic shared memory", shared_shadow, shared.begin(),
-                clocks::state.block_start, v->base, v->bytes},
-               a, bytes, kind, pc);
+  races::track({shared_shadow, shared.begin(), clocks::state.block_start, v->base, v->bytes}, a, bytes, kind, pc);
   if (kind.atomic || kind.is_volatile) clocks::synchronise(a, device_worker->running);
 }
 

@@ -95,7 +95,7 @@ void tell_misaligned(const MisuseSite& site, Address pointer, Address pc) {
   const size_t alignment = size_t{1} << site.log_alignment;
   if (!device_worker || pointer % alignment == 0) return;
   add_finding({.kind = "misaligned", .pc = pc},
-              "access as %s at an address that is no multiple of %zu (it is %zu too far)", site.type->text, alignment,
+              "access as %s at an address that is no multiple of %zu (%zu bytes past one)", site.type->text, alignment,
               static_cast<size_t>(pointer % alignment));
 }
 

@@ -161,22 +161,23 @@ void run(LaunchState& launch) {
 
 }  // namespace
 
-void launch(const char* kernel, dim3 grid, dim3 block, size_t shared_bytes, void*, void (*body)(void*), void* closure,
-            size_t closure_bytes) {
+void launch(Kernel kernel, dim3 grid, dim3 block, size_t shared_bytes, void*, void (*body)(void*), void* closure,
+            size_t closure_bytes, Arguments arguments) {
   if (in_kernel()) unsupported("dynamic parallelism");
   char why[160];
   if (const int error = launch_fault(grid, block, shared_bytes, why, sizeof why)) {
     set_error(error);
     add_finding({.kind = "launch_error", .pc = address_of(__builtin_return_address(0))},
-                "the launch of %s with grid (%u,%u,%u) and block (%u,%u,%u) is refused: %s", kernel, grid.x, grid.y,
-                grid.z, block.x, block.y, block.z, why);
+                "the launch of %s with grid (%u, %u, %u) and block (%u, %u, %u) is refused: %s", kernel.name, grid.x,
+                grid.y, grid.z, block.x, block.y, block.z, why);
     return;
   }
   static uint64_t launches = 0;
   std::lock_guard lock(launch_mutex);
-  log_launch(kernel, grid, block, shared_bytes);
+  log_launch(kernel.name, grid, block, shared_bytes);
   LaunchState state{};
-  state.kernel = kernel, state.grid = grid, state.block = block, state.dynamic_bytes = shared_bytes;
+  state.kernel = kernel.name, state.parameters = kernel.parameters, state.arguments = arguments;
+  state.grid = grid, state.block = block, state.dynamic_bytes = shared_bytes;
   state.body = body, state.closure = closure, state.closure_bytes = closure_bytes;
   state.threads = static_cast<int>(block.x * block.y * block.z);
   state.blocks = uint64_t{grid.x} * grid.y * grid.z;

@@ -8,6 +8,7 @@
 
 #include "clocks.h"
 #include "findings.h"
+#include "naming.h"
 #include "sites.h"
 
 namespace moore_sim::races {
@@ -129,10 +130,14 @@ void touch_read(const Now& now, ShadowWord& word, unsigned bytes, Conflict& conf
 }
 
 void describe_place(char* text, size_t room, const Memory& m, Address a) {
+  const size_t offset = a - m.start;
   if (!m.bytes)
-    std::snprintf(text, room, "%s", m.name);
-  else
-    std::snprintf(text, room, "byte %zu of %zu of %s", static_cast<size_t>(a - m.start), m.bytes, m.name);
+    std::snprintf(text, room, "a __device__ variable");
+  else if (const SharedVariable* v = device_worker->shared.at(m.start))
+    std::snprintf(text, room, "byte %zu of %zu of %s", offset, m.bytes, SharedName(*v).text);
+  else if (const Region* r = region_at(m.start))
+    std::snprintf(text, room, "byte %zu of %zu of a device allocation%s", offset, m.bytes,
+                  ParameterName(*device_worker->launch, *r).text);
 }
 
 uint3 block_coordinates(uint64_t block) {
@@ -153,11 +158,11 @@ int tell(const Memory& m, Address a, Cell other, Cell own, bool error, const cha
   const bool same_block = block == device_worker->block;
   const bool same_warp = same_block && other.thread() / WARP == own.thread() / WARP;
   const uint3 other_thread = device_worker->coordinates(other.thread()), other_block = block_coordinates(block);
-  char place[160];
+  char place[240] = "";
   describe_place(place, sizeof place, m, a);
   return add_finding(
       {.kind = kind, .error = error, .pc = pc, .other_pc = pc_of_site(other.site()), .other_thread = &other_thread},
-      "%s %s, which thread (%u,%u,%u) of block (%u,%u,%u) %s; %s", own_verb, place, other_thread.x, other_thread.y,
+      "%s %s, which thread (%u, %u, %u) of block (%u, %u, %u) %s; %s", own_verb, place, other_thread.x, other_thread.y,
       other_thread.z, other_block.x, other_block.y, other_block.z, other_verb,
       missing_order(same_block, same_warp, other.site() == own.site()));
 }

@@ -7,12 +7,11 @@ namespace moore_sim::races {
 
 // What kind of memory a word belongs to, for the message and for how far back accesses conflict.
 struct Memory {
-  const char* name;  // "a device allocation", "a shared variable", ...
   ShadowWord* words;
   Address base;    // of words[0]; a multiple of four
   uint32_t since;  // accesses dated before it are of another launch or block
   Address start;   // of the allocation or variable, for the message
-  size_t bytes;    // 0: not known
+  size_t bytes;    // 0: a __device__ variable, whose own size is not known
 };
 
 void begin_launch();

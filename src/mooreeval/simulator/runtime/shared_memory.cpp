@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 #include "findings.h"
@@ -23,6 +24,14 @@ bool all_red(Address zone) {
 
 }  // namespace
 
+SharedName::SharedName(const SharedVariable& v) {
+  std::snprintf(text, sizeof text, "%s%s",
+                !v.site  ? "the dynamic shared memory"
+                : v.name ? "the shared variable "
+                         : "a shared variable",
+                v.name ? v.name : "");
+}
+
 void SharedMemory::map() {
   void* range = mmap(nullptr, SPAN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (range == MAP_FAILED) unsupported("shared memory (no address space left)");
@@ -34,7 +43,7 @@ void SharedMemory::map() {
 void SharedMemory::begin_launch(size_t dynamic_bytes) {
   if (!begin_) map();
   static_used_ = static_declared_ = 0;
-  variables_.assign(1, {nullptr, begin_ + DYNAMIC_OFFSET + DYNAMIC_AREA - round_up(dynamic_bytes, 16), dynamic_bytes});
+  variables_.assign(1, {nullptr, begin_ + DYNAMIC_OFFSET + DYNAMIC_AREA - round_up(dynamic_bytes, 16), dynamic_bytes, nullptr});
 }
 
 void SharedMemory::begin_block(bool watched) {
@@ -49,7 +58,7 @@ void SharedMemory::fill(const SharedVariable& v) {
   if (v.site) std::memset(reinterpret_cast<void*>(v.base + v.bytes), RED, RED_ZONE);
 }
 
-void* SharedMemory::variable(const void* site, size_t bytes, size_t alignment, Address pc) {
+void* SharedMemory::variable(const void* site, size_t bytes, size_t alignment, const char* name, Address pc) {
   for (const SharedVariable& v : variables_)
     if (v.site == site) return reinterpret_cast<void*>(v.base);
   const Address base = round_up(begin_ + STATIC_OFFSET + static_used_, std::max<size_t>(alignment, 16));
@@ -67,7 +76,7 @@ void* SharedMemory::variable(const void* site, size_t bytes, size_t alignment, A
                 "%zu bytes of static and %zu of dynamic shared memory; a block can have %zu", static_declared_,
                 variables_[0].bytes, shared_memory_limit());
   }
-  variables_.push_back({site, base, bytes});
+  variables_.push_back({site, base, bytes, name});
   fill(variables_.back());
   return reinterpret_cast<void*>(base);
 }
@@ -76,7 +85,7 @@ void SharedMemory::check_red_zones() const {
   for (const SharedVariable& v : variables_) {
     if (!v.site || all_red(v.base + v.bytes)) continue;
     add_finding({.kind = "shared_out_of_bounds"},
-                "some thread of the block wrote past the end of a shared variable of %zu bytes", v.bytes);
+                "some thread of the block wrote past the end of %s of %zu bytes", SharedName(v).text, v.bytes);
     std::memset(reinterpret_cast<void*>(v.base + v.bytes), RED, RED_ZONE);
   }
 }
@@ -87,18 +96,38 @@ const SharedVariable* SharedMemory::at(Address a) const {
   return nullptr;
 }
 
-// The variable that an access outside all of them most likely meant: the last one that begins at or before it.
+// The variable that an access outside all of them most likely meant: the last one that begins at or before it. The
+// dynamic area lies behind the others, and counts where a launch asked for none of it, too.
 const SharedVariable* SharedMemory::nearest(Address a) const {
   const SharedVariable* best = nullptr;
   for (const SharedVariable& v : variables_)
-    if (v.base <= a && v.bytes && (!best || v.base > best->base)) best = &v;
+    if (v.base <= a && (!best || v.base > best->base)) best = &v;
   return best;
+}
+
+void SharedMemory::describe_outside(char* text, size_t room, Address a, size_t bytes) const {
+  const SharedVariable* v = nearest(a);
+  if (!v) {
+    const bool first_is_static = variables_.size() > 1;
+    const SharedVariable& first = variables_[first_is_static ? 1 : 0];
+    std::snprintf(text, room, "%zu bytes before %s", static_cast<size_t>(first.base - a), SharedName(first).text);
+    return;
+  }
+  const size_t offset = a - v->base;
+  if (!v->site)
+    std::snprintf(text, room, "at byte %zu of the dynamic shared memory: past the %zu bytes that the launch asked for",
+                  offset, v->bytes);
+  else if (bytes)
+    std::snprintf(text, room, "at byte %zu of %s of %zu bytes: %zu bytes past its end", offset, SharedName(*v).text,
+                  v->bytes, offset + bytes - v->bytes);
+  else
+    std::snprintf(text, room, "at byte %zu of %s of %zu bytes", offset, SharedName(*v).text, v->bytes);
 }
 
 void* dynamic_shared() { return device_worker->shared.dynamic(); }
 
-void* static_shared(const void* site, size_t bytes, size_t alignment) {
-  return device_worker->shared.variable(site, bytes, alignment, address_of(__builtin_return_address(0)));
+void* static_shared(const void* site, size_t bytes, size_t alignment, const char* name) {
+  return device_worker->shared.variable(site, bytes, alignment, name, address_of(__builtin_return_address(0)));
 }
 
 }  // namespace moore_sim

@@ -14,6 +14,13 @@ struct SharedVariable {
   const void* site;  // null: the dynamic area
   Address base;
   size_t bytes;
+  const char* name;  // null: not known
+};
+
+// What a variable is called in messages.
+struct SharedName {
+  explicit SharedName(const SharedVariable& v);
+  char text[96];
 };
 
 // Static variables lie one behind the other with red zones between; the dynamic area ends at a guard page.
@@ -27,11 +34,12 @@ class SharedMemory {
   void check_red_zones() const;
 
   void* dynamic() const { return reinterpret_cast<void*>(variables_[0].base); }
-  void* variable(const void* site, size_t bytes, size_t alignment, Address pc);
+  void* variable(const void* site, size_t bytes, size_t alignment, const char* name, Address pc);
 
   bool holds(Address a) const { return a - begin_ < SPAN; }
   const SharedVariable* at(Address a) const;
-  const SharedVariable* nearest(Address a) const;
+  // Where an access outside all variables is, and how far from which of them. `bytes`: 0 where not known.
+  void describe_outside(char* text, size_t room, Address a, size_t bytes) const;
   Address begin() const { return begin_; }
   // In a watched block, one byte for each byte from `a` on: has anything been written there?
   uint8_t* written(Address a) { return written_.data() + (a - begin_); }
@@ -44,6 +52,7 @@ class SharedMemory {
  private:
   void map();
   void fill(const SharedVariable& v);
+  const SharedVariable* nearest(Address a) const;
   Address begin_ = 0;
   size_t static_used_ = 0, static_declared_ = 0;
   std::vector<SharedVariable> variables_;

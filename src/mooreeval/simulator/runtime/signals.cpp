@@ -15,6 +15,7 @@
 #include "check.h"
 #include "division.h"
 #include "findings.h"
+#include "naming.h"
 #include "report.h"
 
 namespace moore_sim {
@@ -47,13 +48,16 @@ void tell_device_fault(const Fault& f, const Region& r) {
   const auto offset = static_cast<ptrdiff_t>(f.address - r.base);
   const auto bytes = static_cast<ptrdiff_t>(r.bytes);
   const Evidence evidence{.kind = "out_of_bounds", .pc = f.pc};
+  static const LaunchState no_launch{};
+  const ParameterName name(device_worker ? *device_worker->launch : no_launch, r);
   if (!r.live)
-    add_finding(evidence, "%s %s freed device memory (byte %td of an allocation of %zu bytes)", f.who, f.verb, offset,
-                r.bytes);
+    add_finding(evidence, "%s %s freed device memory (byte %td of an allocation of %zu bytes)%s", f.who, f.verb, offset,
+                r.bytes, name.text);
   else if (offset < 0)
-    add_finding(evidence, "%s %s %td bytes before an allocation of %zu bytes", f.who, f.verb, -offset, r.bytes);
+    add_finding(evidence, "%s %s %td bytes before an allocation of %zu bytes%s", f.who, f.verb, -offset, r.bytes,
+                name.text);
   else if (offset >= bytes)
-    add_finding(evidence, "%s %s byte %td of an allocation of %zu bytes", f.who, f.verb, offset, r.bytes);
+    add_finding(evidence, "%s %s byte %td of an allocation of %zu bytes%s", f.who, f.verb, offset, r.bytes, name.text);
   else
     add_finding({.kind = "host_access", .pc = f.pc},
                 "%s %s device memory (byte %td of an allocation of %zu bytes) outside a launch, copy or operator",
@@ -61,14 +65,9 @@ void tell_device_fault(const Fault& f, const Region& r) {
 }
 
 void tell_shared_fault(const Fault& f, const SharedMemory& shared) {
-  const SharedVariable* v = shared.nearest(f.address);
-  const Evidence evidence{.kind = "shared_out_of_bounds", .pc = f.pc};
-  if (!v)
-    add_finding(evidence, "%s %s in front of all shared variables", f.who, f.verb);
-  else
-    add_finding(evidence, "%s %s at byte %zu of %s of %zu bytes", f.who, f.verb,
-                static_cast<size_t>(f.address - v->base), v->site ? "a shared variable" : "the dynamic shared memory",
-                v->bytes);
+  char where[240];
+  shared.describe_outside(where, sizeof where, f.address, 0);
+  add_finding({.kind = "shared_out_of_bounds", .pc = f.pc}, "%s %s memory %s", f.who, f.verb, where);
 }
 
 Address innermost_foreign_frame(Address interrupted);

@@ -17,7 +17,8 @@ inline constexpr int MAX_WARPS = MAX_THREADS / WARP;
 
 // One launch; the same for all workers that take part.
 struct LaunchState {
-  const char* kernel;
+  const char *kernel, *parameters;  // its name, and those of its parameters
+  Arguments arguments;
   dim3 grid, block;
   size_t dynamic_bytes;
   void (*body)(void*);

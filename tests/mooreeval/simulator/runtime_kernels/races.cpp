@@ -56,6 +56,20 @@ RUN(dynamic_shared_too_small) {
   LAUNCH(dynamic_reverse, 1, 100, 396)(device_floats(100));
   return 1;
 }
+RUN(dynamic_shared_forgotten) {
+  LAUNCH(dynamic_reverse, 1, 100, 0)(device_floats(100));
+  return 1;
+}
+KERNEL dynamic_beside_static(float* p) {
+  SHARED(float, first, 8);
+  auto* s = static_cast<float*>(moore_sim::dynamic_shared());
+  if (threadIdx.x == 0) first[0] = p[0];
+  s[threadIdx.x] = p[threadIdx.x];
+}
+RUN(dynamic_shared_forgotten_beside_static) {
+  LAUNCH(dynamic_beside_static, 1, 100, 0)(device_floats(100));
+  return 1;
+}
 KERNEL static_overrun(float* p) {
   SHARED(float, s, 32);
   SHARED(float, other, 32);

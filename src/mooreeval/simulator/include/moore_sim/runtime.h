@@ -40,19 +40,28 @@ MOORE_SIM_API unsigned active_mask();        // lanes of this warp that have not
 MOORE_SIM_API bool in_kernel();              // false in host code
 
 // ------------------------------------------------------------------------------------------------ launches
+// What is launched: its name as written, and the names of its parameters, separated by commas, where they are known.
+struct Kernel {
+  const char *name, *parameters;
+  Kernel(const char* name_, const char* parameters_ = "") : name(name_), parameters(parameters_) {}
+};
+// One of the copied arguments; for messages, which name the parameter that an address belongs to.
+struct Argument { const void* address; size_t bytes; };
+struct Arguments { const Argument* first; size_t count; };
 // `closure` is `closure_bytes` of host memory that the kernel's threads may read: the copied arguments and the call.
-MOORE_SIM_API void launch(const char* kernel, dim3 grid, dim3 block, size_t shared_bytes, void* stream,
-                          void (*body)(void*), void* closure, size_t closure_bytes);
+MOORE_SIM_API void launch(Kernel kernel, dim3 grid, dim3 block, size_t shared_bytes, void* stream,
+                          void (*body)(void*), void* closure, size_t closure_bytes, Arguments arguments);
 
 // The rewriter turns  k<T><<<grid, block, shared, stream>>>(a, b)  into
-//   ([=](auto&... moore_args) { k<T>(moore_args...); } % ::moore_sim::Launch("k<T>", grid, block, shared, stream))(a, b)
+//   ([=](auto&... moore_args) { k<T>(moore_args...); } % ::moore_sim::Launch(KERNEL, grid, block, shared, stream))(a, b)
+// where KERNEL is "k<T>", or ::moore_sim::Kernel("k<T>", "x,y") where it has seen the kernel's parameters.
 // Arguments are copied once, as a launch does, and the copies are what every thread sees. The lambda captures by value,
 // so that what it needs (a pointer to the kernel, say) lies in the closure and not on the host's stack.
 template <class F> struct BoundLaunch;
 struct Launch {
-  const char* kernel; dim3 grid, block; size_t shared_bytes; void* stream;
+  Kernel kernel; dim3 grid, block; size_t shared_bytes; void* stream;
   template <class S = std::nullptr_t>
-  Launch(const char* kernel_, dim3 grid_, dim3 block_, size_t shared_ = 0, S stream_ = nullptr)
+  Launch(Kernel kernel_, dim3 grid_, dim3 block_, size_t shared_ = 0, S stream_ = nullptr)
       : kernel(kernel_), grid(grid_), block(block_), shared_bytes(shared_), stream(nullptr) {
     if constexpr (std::is_convertible_v<S, void*>) stream = static_cast<void*>(stream_);
   }
@@ -64,7 +73,11 @@ template <class F> struct BoundLaunch {
     struct Closure { std::tuple<std::decay_t<A>...> copies; F call; };
     Closure closure{std::tuple<std::decay_t<A>...>(std::forward<A>(args)...), call};
     auto body = [](void* raw) { auto& c = *static_cast<Closure*>(raw); std::apply(c.call, c.copies); };
-    launch(where.kernel, where.grid, where.block, where.shared_bytes, where.stream, body, &closure, sizeof(Closure));
+    std::apply([&](const auto&... copies) {
+      const Argument arguments[] = {{&copies, sizeof copies}..., {nullptr, 0}};
+      launch(where.kernel, where.grid, where.block, where.shared_bytes, where.stream, body, &closure, sizeof(Closure),
+             {arguments, sizeof...(A)});
+    }, closure.copies);
   }
 };
 // The order of the rewriter: the kernel comes first, as in the source, so that nothing has to move.
@@ -82,14 +95,15 @@ MOORE_SIM_API Exchange warp_op(WarpOp op, unsigned mask, int source, Exchange va
 
 // ------------------------------------------------------------------------------------------------ shared memory
 // The rewriter turns  __shared__ float a[32], b;  into
-//   struct moore_shared_1 { float a[32]; }; auto& a = ::moore_sim::shared<moore_shared_1>().a;   (one struct a variable)
+//   struct moore_shared_1 { float a[32]; }; auto& a = ::moore_sim::shared<moore_shared_1>("a").a;   (one struct a variable)
 // and                 extern __shared__ float s[];   into   float* const s = (float*)::moore_sim::dynamic_shared();
 MOORE_SIM_API void* dynamic_shared();
-// One object per block and call site; filled with 0xFF, red zone behind it. `site` identifies the call site.
-MOORE_SIM_API void* static_shared(const void* site, size_t bytes, size_t alignment);
-template <class S> inline S& shared() {
+// One object per block and call site; filled with 0xFF, red zone behind it. `site` identifies the call site; `name` is
+// for messages, null where it is not known.
+MOORE_SIM_API void* static_shared(const void* site, size_t bytes, size_t alignment, const char* name);
+template <class S> inline S& shared(const char* name = nullptr) {
   static const char site = 0;
-  return *static_cast<S*>(static_shared(&site, sizeof(S), alignof(S)));
+  return *static_cast<S*>(static_shared(&site, sizeof(S), alignof(S), name));
 }
 // File scope:  extern __shared__ T name[];
 template <class T> struct DynamicShared {
