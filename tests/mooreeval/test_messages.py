@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from mooreeval.verdict import Status
 
-from .conftest import changed
+from .conftest import SCALE_CANDIDATE, changed
 
 GUARD = "    if (i < n) y[i]"
 PRINTS = '    if (i == 0) printf("n is %d\\n", n);\n'
@@ -62,3 +64,31 @@ def test_dynamic_shared_memory_that_the_launch_did_not_ask_for_is_told_as_such(v
     forgotten = "    extern __shared__ float s[];\n    s[threadIdx.x] = i;\n"
     verdict = verifier.verify(scale_task, changed((GUARD, forgotten + GUARD)))
     assert "of the dynamic shared memory: past the 0 bytes that the launch asked for" in verdict.reason
+
+
+def place_of(text: str) -> str:
+    """Where the honest candidate says that, as reasons tell it."""
+    number = next(k for k, line in enumerate(SCALE_CANDIDATE.split("\n"), 1) if text in line)
+    return f"candidate:{number}: "
+
+
+DECLARED = "torch::Tensor run(torch::Tensor x, torch::Tensor bias, double factor);"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('["run"]', '["rum"]', "function 'rum' is not declared in cpp_sources; did you mean 'run'?"),
+        (DECLARED, "", "function 'run' is defined in the cuda sources, but not declared in cpp_sources"),
+        ("torch::Tensor run(torch::Tensor x, torch::Tensor bias, double factor) {", "torch::Tensor go(torch::Tensor x,"
+         " torch::Tensor bias, double factor) {",
+         "function 'run' is declared in cpp_sources, but not defined in the cuda sources: run(at::Tensor, "),
+        (DECLARED, DECLARED.replace("double", "float"), "what they define has other parameters"),
+    ],
+)  # fmt: skip
+def test_a_function_that_is_not_declared_or_not_defined_is_told_at_the_build_call(verifier, scale_task, old, new, said):
+    verdict = verifier.verify(scale_task, changed((old, new)))
+    assert verdict.status is Status.COMPILE_ERROR
+    assert verdict.reason.startswith(place_of('functions=["run"]'))
+    assert said in verdict.reason
+    assert [d.place for d in verdict.diagnostics if d.severity == "error"] == [verdict.place]

@@ -14,7 +14,6 @@ import math
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, Protocol
 
 from mooreeval.candidate import Candidate
@@ -37,8 +36,8 @@ from mooreeval.execute.seeds import derive_seed
 from mooreeval.execute.wire import Message, TensorData, read_values
 from mooreeval.task import Task
 from mooreeval.toolchains.base import Artefact, BuildFailure, Extension, Recording
-from mooreeval.toolchains.locate import SourceMap
-from mooreeval.verdict import Diagnostic, Finding, Mismatch, Reduction, Trial
+from mooreeval.toolchains.locate import SourceMap, in_own_line, in_own_lines
+from mooreeval.verdict import Finding, Mismatch, Reduction, Trial
 
 STAND_IN_SECONDS = 10.0  # the recorder's forward pass computes nothing of interest
 
@@ -204,25 +203,15 @@ class Judgement:
             for extension in self.evidence.recording.extensions:
                 built = self._toolchain.build(extension, self.config.deadlines.build_seconds)
                 if isinstance(built, BuildFailure):
-                    failures.append(self._in_own_lines(built))
+                    failures.append(in_own_lines(built, self._source_map()))
                 else:
                     self.evidence.artefacts.append(built)
-                    marks = (self._in_own_line(d) for d in built.diagnostics)
+                    marks = [in_own_line(d, self._source_map()) for d in built.diagnostics]
                     self.evidence.warnings.extend((*built.warnings, *(f"{d.place}: {d.message}" for d in marks)))
         return conclude.build_failures(failures)
 
-    def _in_own_lines(self, failure: BuildFailure) -> BuildFailure:
-        """The same failure with its diagnostics, and the place in its reason, at lines of the candidate's own file."""
-        reason, diagnostics = failure.reason, tuple(map(self._in_own_line, failure.diagnostics))
-        for before, after in zip(failure.diagnostics, diagnostics, strict=True):
-            if reason.startswith(f"{before.place}: "):
-                reason = f"{after.place}: {reason.removeprefix(f'{before.place}: ')}"
-                break
-        return replace(failure, reason=reason, diagnostics=diagnostics)
-
-    def _in_own_line(self, diagnostic: Diagnostic) -> Diagnostic:
-        place = SourceMap(self.candidate.code, self.evidence.recording).move(diagnostic.place)
-        return diagnostic.model_copy(update={"place": place})
+    def _source_map(self) -> SourceMap:
+        return SourceMap(self.candidate.code, self.evidence.recording)
 
     # ------------------------------------------------------------------------------------------------------------- run
     def _run(self, reference: Child) -> Conclusion:

@@ -9,14 +9,19 @@ import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from difflib import SequenceMatcher
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mooreeval.toolchains.base import Artefact, Recording
-from mooreeval.verdict import Finding, FindingKind, Place
+from mooreeval.toolchains.base import Artefact, BuildFailure, Recording
+from mooreeval.verdict import Diagnostic, Finding, FindingKind, Place
 
 CANDIDATE = "candidate"
+BINDINGS = "bindings"  # the source that a build makes of `functions`
+_BOUND = re.compile(r'(?:describe|m\.def)\("(?P<name>\w+)"')
+_UNDEFINED = re.compile(r"undefined symbol: (?P<symbol>.+) is declared and used, but defined nowhere")
 
 
 class SourceMap:
@@ -28,10 +33,12 @@ class SourceMap:
 
     def __init__(self, candidate_text: str, recording: Recording | Iterable[Any] = ()):
         self._lines = candidate_text.replace("\r\n", "\n").split("\n")
-        self._constants = _string_constants(candidate_text)
+        self._tree = _parsed(candidate_text)
+        self._constants = _string_constants(self._tree)
         self._unique = _unique_lines(self._lines)
         extensions = recording.extensions if isinstance(recording, Recording) else tuple(recording)
         self._texts: dict[str, str] = {}
+        self.functions = {name for extension in extensions for name, _doc in extension.functions or ()}
         for extension in extensions:
             for source in (*extension.sources, *extension.headers):
                 self._texts.setdefault(source.name, source.text.replace("\r\n", "\n"))
@@ -42,7 +49,7 @@ class SourceMap:
         if text is None and line is not None:
             rows = self._texts.get(source, "").split("\n")
             text = rows[line - 1].strip()[:200] or None if 0 < line <= len(rows) else None
-        own = self._own_line(source, line)
+        own = self._bound_line(text) if source == BINDINGS else self._own_line(source, line)
         if own is None:
             return Place(file=source, line=line, column=column, text=text)
         return Place(file=CANDIDATE, line=own, column=column, text=self._lines[own - 1].strip()[:200] or text)
@@ -51,8 +58,47 @@ class SourceMap:
         """A place in a recorded source as a place in the candidate's file."""
         return place and self.place(place.file, place.line, place.column, place.text)
 
+    def function(self, name: str) -> Place | None:
+        """Where a build call asks for a function; None where that can't be told."""
+        own = self._asked_line(name)
+        return None if own is None else Place(file=CANDIDATE, line=own, text=self._lines[own - 1].strip()[:200] or None)
+
+    def first_use(self, name: str) -> Place | None:
+        """The first line of the recorded sources that calls or declares a function."""
+        for source, text in self._texts.items():
+            if found := re.search(rf"\b{re.escape(name)}\s*[(<]", text):
+                return self.place(source, text.count("\n", 0, found.start()) + 1)
+        return None
+
+    def defines(self, name: str) -> bool:
+        return any(defines(text, name) for text in self._texts.values())
+
     def knows(self, source: str) -> bool:
         return source in self._texts
+
+    def _bound_line(self, text: str | None) -> int | None:
+        name = bound_name(text)
+        return self._asked_line(name) if name else None
+
+    def _asked_line(self, name: str) -> int | None:
+        """The line of the name in a call of load_inline; that of the call, where there is one only."""
+        for call in self._calls:
+            for node in ast.walk(call):
+                if isinstance(node, ast.Constant) and node.value == name:
+                    return node.lineno
+        return self._calls[0].lineno if len(self._calls) == 1 else None
+
+    @cached_property
+    def _calls(self) -> list[ast.Call]:
+        nodes = list(ast.walk(self._tree)) if self._tree else []
+        known = {"load_inline"} | {
+            alias.asname or alias.name
+            for node in nodes
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+            if alias.name == "load_inline"
+        }
+        return [n for n in nodes if isinstance(n, ast.Call) and _called(n) in known]
 
     def _own_line(self, source: str, line: int | None) -> int | None:
         if source not in self._texts or line is None:
@@ -141,18 +187,66 @@ def _unique_lines(lines: list[str]) -> dict[str, int]:
     return {key: number for key, number in seen.items() if number}
 
 
-def _string_constants(text: str) -> list[tuple[int, str]]:
-    """(line of the first character, value) of each string constant with more than one line, longest first."""
+def _parsed(text: str) -> ast.Module | None:
     try:
-        tree = ast.parse(text)
+        return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
+        return None
+
+
+def _called(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def _string_constants(tree: ast.Module | None) -> list[tuple[int, str]]:
+    """(line of the first character, value) of each string constant with more than one line, longest first."""
     found = [
         (node.lineno, node.value.replace("\r\n", "\n"))
-        for node in ast.walk(tree)
+        for node in (ast.walk(tree) if tree else ())
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.strip()
     ]
     return sorted(found, key=lambda item: -len(item[1]))
+
+
+def bound_name(row: str | None) -> str | None:
+    """The function that a line of the bindings binds."""
+    found = _BOUND.search(row or "")
+    return found["name"] if found else None
+
+
+def defines(text: str, name: str) -> bool:
+    """Whether C++ text seems to define a function of that name."""
+    return bool(re.search(rf"\b{re.escape(name)}\s*\([^;{{}}]*\)\s*\{{", text))
+
+
+def in_own_lines(failure: BuildFailure, source_map: SourceMap) -> BuildFailure:
+    """The same failure with its diagnostics, and the place in its reason, at lines of the candidate's own file."""
+    if found := _UNDEFINED.fullmatch(failure.reason):
+        return _undefined(failure, found["symbol"], source_map)
+    reason, diagnostics = failure.reason, tuple(in_own_line(d, source_map) for d in failure.diagnostics)
+    for before, after in zip(failure.diagnostics, diagnostics, strict=True):
+        if reason.startswith(f"{before.place}: "):
+            reason = f"{after.place}: {reason.removeprefix(f'{before.place}: ')}"
+            break
+    return replace(failure, reason=reason, diagnostics=diagnostics)
+
+
+def in_own_line(diagnostic: Diagnostic, source_map: SourceMap) -> Diagnostic:
+    return diagnostic.model_copy(update={"place": source_map.move(diagnostic.place)})
+
+
+def _undefined(failure: BuildFailure, symbol: str, source_map: SourceMap) -> BuildFailure:
+    """A symbol that no source defines: told at the build call that asks for it, else where it is used first."""
+    name = re.split(r"[(<]", symbol, maxsplit=1)[0].split("::")[-1].split(" ")[-1]
+    message, place = failure.reason, source_map.first_use(name)
+    if name in source_map.functions:
+        message = f"function '{name}' is declared in cpp_sources, but not defined in the cuda sources: {symbol}"
+        message += "; what they define has other parameters" if source_map.defines(name) else ""
+        place = source_map.function(name) or place
+    if place is None:
+        return failure
+    told = Diagnostic(severity="error", message=message, place=place)
+    return replace(failure, reason=f"{place}: {message}", diagnostics=(told,))
 
 
 def resolve(

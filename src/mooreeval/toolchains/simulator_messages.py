@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from mooreeval.toolchains.locate import BINDINGS, bound_name, defines
 from mooreeval.verdict import Diagnostic, Place
 
 MAX_DIAGNOSTICS = 20
@@ -17,6 +18,7 @@ _MESSAGE = re.compile(
 _REQUIRED = re.compile(
     r"(?P<file>[^\n:]+):(?P<line>\d+):(?:(?P<column>\d+):)?\s+(?:recursively )?required (?:from|by)\b.*"
 )
+_UNDECLARED = re.compile(r"'(?P<name>[^']+)' was not declared in this scope(?P<hint>; did you mean '[^']+'\?)?")
 _UNPLACED = re.compile(
     r"(?:cc1plus|g\+\+|collect2|as|ld)[\w.-]*: "
     r"(?P<kind>fatal error|error|warning|internal compiler error): (?P<text>.*)"
@@ -32,6 +34,7 @@ class Message:
     file: str
     line: int
     place: Place | None
+    told: str = ""  # the text in words for people, where g++'s speak of code that nobody wrote
 
     @property
     def is_own(self) -> bool:
@@ -50,7 +53,8 @@ def parse(log: str, sources: Mapping[str, str]) -> list[Message]:
         elif found := _MESSAGE.fullmatch(row):
             own = _place(found, lines)
             kind: Any = found["kind"].split()[-1]
-            messages.append(Message(kind, found["text"], found["file"], int(found["line"]), own or required))
+            told = _told_of_binding(own, found["text"], sources)
+            messages.append(Message(kind, found["text"], found["file"], int(found["line"]), own or required, told))
             if kind in ("error", "warning"):
                 required = None
         elif (found := _UNPLACED.fullmatch(row)) and found["kind"] != "warning":
@@ -65,6 +69,20 @@ def _place(found: re.Match[str], lines: Mapping[str, list[str]]) -> Place | None
     text = lines[name][number - 1].strip()[:200] if 0 < number <= len(lines[name]) else None
     column = int(found["column"]) if found["column"] else None
     return Place(file=name, line=number, column=column, text=text or None)
+
+
+def _told_of_binding(place: Place | None, text: str, sources: Mapping[str, str]) -> str:
+    """What a message in the bindings means for `functions=[...]`; empty for any other."""
+    name = bound_name(place.text) if place and place.file == BINDINGS else None
+    if name is None:
+        return ""
+    undeclared = _UNDECLARED.fullmatch(text)
+    if not undeclared or undeclared["name"] != name:
+        return f"function '{name}' can't be bound: {readable(text)}"
+    in_cuda = any(defines(body, name) for file, body in sources.items() if file.startswith("cuda_sources"))
+    if in_cuda:
+        return f"function '{name}' is defined in the cuda sources, but not declared in cpp_sources"
+    return f"function '{name}' is not declared in cpp_sources{undeclared['hint'] or ''}"
 
 
 def readable(text: str) -> str:
@@ -83,6 +101,7 @@ def diagnostics(messages: list[Message]) -> tuple[Diagnostic, ...]:
             if message.severity == severity and message.place:
                 key = (message.place.file, message.place.line, message.text)
                 chosen.setdefault(
-                    key, Diagnostic(severity=severity, message=readable(message.text), place=message.place)
+                    key,
+                    Diagnostic(severity=severity, message=message.told or readable(message.text), place=message.place),
                 )
     return tuple(chosen.values())[:MAX_DIAGNOSTICS]

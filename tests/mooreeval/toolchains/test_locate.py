@@ -143,3 +143,20 @@ def test_findings_are_placed_merged_and_freed_of_false_divergence(module: Path) 
 def test_modules_that_were_not_built_here_are_not_opened(tmp_path: Path) -> None:
     finding = {"kind": "trap", "severity": "error", "message": "m", "module": "/etc/passwd", "offset": 3}
     assert findings_from_report({"findings": [finding]}, [], source_map("", "x"))[0].place is None
+
+
+BUILDS = {
+    "load_inline(name='e', functions=['f',\n  'g'])": 2,
+    "from torch.utils import cpp_extension\ncpp_extension.load_inline(\n  functions=names)": 2,
+    "from torch.utils.cpp_extension import load_inline as li\nli(functions='g')": 2,
+    "load_inline(functions=['f'])\nload_inline(functions=['g'])": 2,
+    "load_inline(functions=first)\nload_inline(functions=second)": None,
+    "def broken(": None,
+}
+
+
+@pytest.mark.parametrize(("code", "line"), BUILDS.items())
+def test_a_fault_in_the_bindings_is_at_the_build_call_that_asks_for_them(code: str, line: int | None) -> None:
+    for row in ('::moore_sim::binding::describe("g", &g, "g"),', 'm.def("g", torch::wrap_pybind_function(g), "g");'):
+        place = source_map(code, KERNEL).place("bindings", 3, 40, row)
+        assert (place.file, place.line) == (("candidate", line) if line else ("bindings", 3))
