@@ -236,9 +236,9 @@ def _judged(
 
 
 def _with_own_time(verdict: Verdict) -> Verdict:
-    """The verdict with a stage for the rest of this command's time, so that the stages add up to what a user waited."""
+    """The verdict with the rest of this command's time, starting and preparing, so that all adds up to the wait."""
     rest = _seconds_since_start() - sum(verdict.stage_seconds.values())
-    seconds = {**verdict.stage_seconds, "start and end": round(max(rest, 0.0), 4)}
+    seconds = {**verdict.stage_seconds, "rest": round(max(rest, 0.0), 4)}
     return verdict.model_copy(update={"stage_seconds": seconds})
 
 

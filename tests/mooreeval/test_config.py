@@ -126,7 +126,7 @@ def test_every_field_says_what_it_means():
     parts = [VerifyConfig, *(type(v) for v in VerifyConfig().__dict__.values() if isinstance(v, Record))]
     fields = [(part, name, f) for part in parts for name, f in part.model_fields.items()]
     undescribed = [(p.__name__, n) for p, n, f in fields if not f.description and not isinstance(f.default, Record)]
-    assert len(parts) == 7
+    assert len(parts) >= 7
     assert not undescribed
 
 

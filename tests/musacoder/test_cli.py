@@ -300,13 +300,13 @@ def test_doctor_fits_a_terminal_and_folds_only_between_words(work, width):
     out = musacoder("doctor", cwd=work, COLUMNS=width, MOOREEVAL_CACHE=str(work / "c")).stdout
     assert max(map(len, out.splitlines())) <= int(width)
     words = " ".join(out.split())
-    assert words.count("not to be had: this version judges on the simulator only") == 3
+    assert "not to be had: this version judges on the simulator only" in words
 
 
-def test_doctor_says_of_no_gpu_backend_that_it_can_be_installed(work):
+def test_doctor_does_not_send_anybody_after_a_backend_that_is_not_written(work):
     data = json.loads(musacoder("doctor", "--json", cwd=work).stdout)
-    told = {b["name"]: b["how_to_get"] for b in data["backends"] if b["name"] != "simulator"}
-    assert set(told.values()) == {"not to be had: this version judges on the simulator only"}
+    told = {b["name"]: b["how_to_get"] for b in data["backends"]}
+    assert told["musa"] == told["musa-shim"] == "not to be had: this version judges on the simulator only"
 
 
 def test_doctor_leaves_no_cache_folder_behind(work):
