@@ -92,3 +92,36 @@ def test_a_function_that_is_not_declared_or_not_defined_is_told_at_the_build_cal
     assert verdict.reason.startswith(place_of('functions=["run"]'))
     assert said in verdict.reason
     assert [d.place for d in verdict.diagnostics if d.severity == "error"] == [verdict.place]
+
+
+LOOP = """    __shared__ float tile[128];
+    for (int pass = 0; pass < 4; ++pass) {
+        tile[threadIdx.x] = i + pass;  // writes
+        __syncthreads();
+        if (i < n) y[i] = tile[127 - threadIdx.x];  // reads
+    }
+"""
+
+
+def line_of(code: str, text: str) -> int:
+    return next(k for k, line in enumerate(code.split("\n"), 1) if text in line)
+
+
+def test_a_race_from_one_pass_of_a_loop_to_the_next_says_so(verifier, scale_task):
+    candidate = changed((GUARD, LOOP + GUARD))
+    verdict = verifier.verify(scale_task, candidate)
+    loop, writes, barrier, reads = (
+        line_of(candidate.code, text) for text in ("for (int pass", "// writes", "__syncthreads", "// reads")
+    )
+    said = (
+        f"no barrier lies between; the barrier at line {barrier} orders the two lines in one pass of the loop at line "
+        f"{loop}, but nothing orders line {reads} of one pass and line {writes} of the next"
+    )
+    (race,) = [f for f in verdict.findings if f.kind == "race"]
+    assert race.message.endswith(said)
+    assert {race.place.line, race.other.line} == {writes, reads}
+
+
+def test_a_race_without_any_barrier_says_nothing_of_passes(verifier, scale_task):
+    verdict = verifier.verify(scale_task, changed((GUARD, LOOP.replace("__syncthreads();", "") + GUARD)))
+    assert verdict.reason.endswith("; no barrier lies between")

@@ -9,12 +9,13 @@ import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from mooreeval.toolchains.barriers import Barriers
 from mooreeval.toolchains.base import Artefact, BuildFailure, Recording
 from mooreeval.verdict import Diagnostic, Finding, FindingKind, Place
 
@@ -43,6 +44,7 @@ class SourceMap:
             for source in (*extension.sources, *extension.headers):
                 self._texts.setdefault(source.name, source.text.replace("\r\n", "\n"))
         self._maps: dict[str, list[int | None]] = {}
+        self._barriers: dict[str, Barriers] = {}
 
     def place(self, source: str, line: int | None, column: int | None = None, text: str | None = None) -> Place:
         """The place to tell for a recorded source's line: in the file "candidate" where it was found there."""
@@ -69,6 +71,11 @@ class SourceMap:
             if found := re.search(rf"\b{re.escape(name)}\s*[(<]", text):
                 return self.place(source, text.count("\n", 0, found.start()) + 1)
         return None
+
+    def barriers(self, source: str) -> Barriers:
+        if source not in self._barriers:
+            self._barriers[source] = Barriers(self._texts.get(source, ""))
+        return self._barriers[source]
 
     def defines(self, name: str) -> bool:
         return any(defines(text, name) for text in self._texts.values())
@@ -276,16 +283,28 @@ def resolve(
     return (chosen + [None] * len(offsets))[: len(offsets)]
 
 
+@dataclass(frozen=True)
+class _Spot:
+    """A line of a recorded source, and where that is for the reader."""
+
+    source: str
+    line: int
+    place: Place
+
+
+_Spots = Mapping[tuple[str, int], _Spot]
+
+
 def findings_from_report(
     report: Mapping[str, Any], artefacts: Sequence[Artefact], source_map: SourceMap
 ) -> list[Finding]:
     """The run time's findings as the verdict tells them; equal ones are merged, and threads of one block that met at
     one line are not accused of having met at two."""
     raw: list[Mapping[str, Any]] = list(report.get("findings") or ())
-    places = _places(raw, {str(a.path) for a in artefacts}, source_map)
+    spots = _spots(raw, {str(a.path) for a in artefacts}, source_map)
     merged: dict[tuple, Finding] = {}
     for one in raw:
-        finding = _finding(one, places)
+        finding = _finding(one, spots, source_map)
         if finding is None:
             continue
         key = (finding.kind, finding.severity, finding.kernel, str(finding.place), str(finding.other))
@@ -305,8 +324,8 @@ def _lines(finding: Finding) -> frozenset[str]:
     return frozenset((str(finding.place), str(finding.other)))
 
 
-def _places(raw: list[Mapping[str, Any]], modules: set[str], source_map: SourceMap) -> dict[tuple[str, int], Place]:
-    """The place of every address in a report, asked for one module at a time."""
+def _spots(raw: list[Mapping[str, Any]], modules: set[str], source_map: SourceMap) -> _Spots:
+    """The line of every address in a report, asked for one module at a time."""
     wanted: dict[str, set[int]] = {}
     for one in raw:
         for module, offset in (
@@ -315,18 +334,19 @@ def _places(raw: list[Mapping[str, Any]], modules: set[str], source_map: SourceM
         ):
             if module in modules and isinstance(offset, int):
                 wanted.setdefault(str(module), set()).add(offset)
-    places = {}
+    spots = {}
     for module, offsets in wanted.items():
         ordered = sorted(offsets)
         for offset, found in zip(ordered, resolve(Path(module), ordered, source_map), strict=True):
             if found:
-                places[module, offset] = source_map.place(*found)
-    return places
+                spots[module, offset] = _Spot(*found, source_map.place(*found))
+    return spots
 
 
-def _finding(one: Mapping[str, Any], places: Mapping[tuple[str, int], Place]) -> Finding | None:
-    place = places.get((str(one.get("module")), int(one.get("offset") or 0)))
-    other = places.get((str(one.get("other_module")), int(one.get("other_offset") or 0)))
+def _finding(one: Mapping[str, Any], spots: _Spots, source_map: SourceMap) -> Finding | None:
+    spot = spots.get((str(one.get("module")), int(one.get("offset") or 0)))
+    other_spot = spots.get((str(one.get("other_module")), int(one.get("other_offset") or 0)))
+    place, other = (s.place if s else None for s in (spot, other_spot))
     kind = FindingKind(one["kind"])
     if (
         kind is FindingKind.DIVERGENT_BARRIER
@@ -338,7 +358,8 @@ def _finding(one: Mapping[str, Any], places: Mapping[tuple[str, int], Place]) ->
     return Finding(
         kind=kind,
         severity=one.get("severity", "error"),
-        message=str(one["message"])[:2000],
+        message=str(one["message"])[:2000]
+        + _barrier_of_one_pass(kind, str(one["message"]), spot, other_spot, source_map),
         kernel=one.get("kernel"),
         block=_triple(one.get("block")),
         thread=_triple(one.get("thread")),
@@ -347,6 +368,37 @@ def _finding(one: Mapping[str, Any], places: Mapping[tuple[str, int], Place]) ->
         other_thread=_triple(one.get("other_thread")),
         count=int(one.get("count") or 1),
     )
+
+
+_UNORDERED = re.compile(r"; (?:no barrier lies between|only running in lockstep would order them: .*)$")
+
+
+def _barrier_of_one_pass(
+    kind: FindingKind, message: str, spot: _Spot | None, other: _Spot | None, source_map: SourceMap
+) -> str:
+    """For a race across a barrier that stands between its two lines: that one access is of the next pass over them.
+
+    The run time saw no barrier between the two accesses, and every way from the first line to the second has one: so
+    what the second line did came first.
+    """
+    if spot is None or other is None or spot.source != other.source or not _UNORDERED.search(message):
+        return ""
+    low, high = sorted((spot, other), key=lambda s: s.line)
+    warp = kind is FindingKind.WARP_SYNC
+    found = source_map.barriers(low.source).between(low.line, high.line, warp=warp) if low.line < high.line else None
+    if found is None:
+        return ""
+    barrier, first, second = (_told_line(source_map, low.source, n) for n in (found.line, low.line, high.line))
+    loop = f" of the loop at {_told_line(source_map, low.source, found.loop)}" if found.loop else ""
+    return (
+        f"; the barrier at {barrier} orders the two lines in one pass{loop}, "
+        f"but nothing orders {second} of one pass and {first} of the next"
+    )
+
+
+def _told_line(source_map: SourceMap, source: str, line: int) -> str:
+    place = source_map.place(source, line)
+    return f"line {place.line}" if place.file == CANDIDATE else str(place)
 
 
 def _triple(value: Any) -> tuple[int, int, int] | None:
