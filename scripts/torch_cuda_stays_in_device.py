@@ -13,7 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-SPEAK_TO_THE_DEVICE = ("src/mooreeval/execute/device.py", "src/mooreeval/simulator/torch_device.py")
+SPEAK_TO_THE_DEVICE = (
+    "src/mooreeval/execute/device.py",
+    "src/mooreeval/execute/device_memory.py",
+    "src/mooreeval/simulator/torch_device.py",
+)
 SPECIMENS = "src/mooreeval/gallery/"  # tasks and candidates say what models say
 
 

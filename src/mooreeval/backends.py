@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import platform
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -63,9 +65,37 @@ def _simulator() -> BackendInfo:
 
 
 def _cuda() -> BackendInfo:
-    present = Path("/dev/nvidiactl").exists()
-    seen = "an NVIDIA GPU is here, and not used" if present else "no NVIDIA GPU is visible"
-    return BackendInfo("cuda", False, seen, NO_WAY_YET)
+    """What can be seen without starting anything; a device that then refuses is told by the verifier."""
+    if not Path("/dev/nvidiactl").exists():
+        return BackendInfo("cuda", False, "no NVIDIA GPU is visible", "use a machine with one, or --backend simulator")
+    if not _torch_has_cuda():
+        return BackendInfo(
+            "cuda", False, "PyTorch here is a build without CUDA", "pip install torch, from PyPI's index"
+        )
+    for tool in ("nvcc", "g++"):
+        if shutil.which(tool) is None and not (tool == "nvcc" and _nvcc_elsewhere()):
+            how = (
+                "install CUDA's toolkit, and put nvcc on PATH"
+                if tool == "nvcc"
+                else "install it, e.g. `apt-get install g++`"
+            )
+            return BackendInfo("cuda", False, f"{tool} is not on PATH", how)
+    return BackendInfo("cuda", True, "an NVIDIA GPU, with nvcc and a CUDA build of PyTorch")
+
+
+def _nvcc_elsewhere() -> bool:
+    homes = (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda")
+    return any(home and os.access(f"{home}/bin/nvcc", os.X_OK) for home in homes)
+
+
+def _torch_has_cuda() -> bool:
+    """Read from its version file: importing it takes seconds."""
+    spec = importlib.util.find_spec("torch")
+    folder = next(iter(spec.submodule_search_locations or ()), None) if spec else None
+    if folder is None:
+        return False
+    text = Path(folder, "version.py").read_text(encoding="utf-8")
+    return re.search(r"^cuda\b[^=]*= '\d", text, re.MULTILINE) is not None
 
 
 def _musa() -> BackendInfo:

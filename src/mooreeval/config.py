@@ -21,6 +21,8 @@ from mooreeval.verdict import Record
 Backend = Literal["auto", "cuda", "musa", "musa-shim", "simulator"]
 Policy = Literal["native", "mixed"]
 Protocol = Literal["ours", "kernelbench"]
+Tier = Literal["mini", "slim", "full"]
+Confirm = Literal["always", "ambiguous", "sampled"]
 Baseline = Literal["eager", "compile"]
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -66,6 +68,8 @@ class MemoryLimits(Record):
     """What one child may hold, in MiB."""
 
     child_mib: Mebibytes = Field(8192, description="Memory of one process of a task or a candidate.")
+    # The driver maps its own memory and the whole device into every process.
+    device_child_mib: Mebibytes = Field(65536, description="The same for a process that uses a real device.")
     disk_mib: Mebibytes = Field(4096, description="The largest file that such a process may write.")
 
 
@@ -121,6 +125,21 @@ class SimulatorConfig(Record):
     )
 
 
+class CudaConfig(Record):
+    """Which device, and how candidates are built for it."""
+
+    device: str = Field("0", description="The device that judges, as CUDA_VISIBLE_DEVICES names it.")
+    tiers: tuple[Tier, ...] = Field(
+        ("slim", "full"), description="Ways to build, fastest first; the first that succeeds is taken."
+    )
+    confirm_failures: Confirm = Field(
+        "always", description="Which failures of a fast way are confirmed by the full one before they are told."
+    )
+    confirm_share: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.1, description="Share of failures confirmed under `sampled`."
+    )
+
+
 class FeedbackConfig(Record):
     """Bounds of the text that a model gets for its next turn."""
 
@@ -145,6 +164,7 @@ class VerifyConfig(Record):
     memory: MemoryLimits = MemoryLimits()
     tolerance: Tolerance = Tolerance()
     simulator: SimulatorConfig = SimulatorConfig()
+    cuda: CudaConfig = CudaConfig()
     reward: RewardConfig = RewardConfig()
     feedback: FeedbackConfig = FeedbackConfig()
 

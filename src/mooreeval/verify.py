@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
 from mooreeval.backends import BackendInfo, available_backends, choose_backend
 from mooreeval.candidate import Candidate, NoCandidate
@@ -35,7 +35,6 @@ from mooreeval.execute.judge import Judgement
 from mooreeval.execute.seeds import new_secret
 from mooreeval.space import is_no_space, no_space, require_space
 from mooreeval.task import Task
-from mooreeval.toolchains.simulator_parts import Parts
 from mooreeval.verdict import Status, Verdict
 
 __all__ = ["BackendInfo", "LocalVerifier", "Outcome", "ScriptedVerifier", "Verifier", "available_backends"]
@@ -70,7 +69,6 @@ class LocalVerifier:
         self.config = config.with_backend(choose_backend(config.backend))
         self.secret = config.seed or new_secret()
         self._toolchain: Any = _toolchain(self.config)
-        self._parts = Parts(self._toolchain.cache, None)
         with _told_where_space_ends(Path(tempfile.gettempdir())):
             self._launcher = Launcher()
         self._launcher.start()
@@ -90,7 +88,7 @@ class LocalVerifier:
     def needs_preparation(self) -> bool:
         """Whether the next verdict waits for what is built once a machine and PyTorch version, about a minute."""
         self._require_space()
-        return self._toolchain.cache.get(f"prelude-{self._parts.prelude_key(half_operators=False)}") is None
+        return not self._toolchain.is_prepared()
 
     def verify(self, task: Task, candidate: Candidate | NoCandidate, progress: Progress | None = None) -> Verdict:
         """The verdict on one candidate. `progress` is called with the name of each stage as it begins."""
@@ -164,7 +162,7 @@ class LocalVerifier:
             status=conclusion.status,
             reason=one_line(conclusion.reason),
             place=conclusion.place,
-            evidence="emulation" if evidence.device else None,
+            evidence=_kind_of_evidence(self.config.backend) if evidence.device else None,
             q=conclusion.q,
             trials=tuple(evidence.trials),
             rules=conclusion.rules,
@@ -180,7 +178,7 @@ class LocalVerifier:
             device=evidence.device,
             policy=self.config.policy,
             protocol=self.config.protocol,
-            versions={**versions(), "g++": self._parts.versions["compiler"]},
+            versions={**versions(), **self._toolchain.compiler_versions()},
             seed=self.secret,
             shapes=tuple(evidence.shapes),
             task_id=task.task_id,
@@ -190,6 +188,10 @@ class LocalVerifier:
             config=self.config.of_the_verdict(),
             stage_seconds=evidence.stage_seconds,
         )
+
+
+def _kind_of_evidence(backend: str) -> Literal["device", "emulation"]:
+    return "device" if backend in ("cuda", "musa") else "emulation"
 
 
 def _require_nouns(task: Any, candidate: Any) -> None:
@@ -254,4 +256,8 @@ def _toolchain(config: VerifyConfig) -> Any:
         from mooreeval.toolchains.simulator import SimulatorToolchain
 
         return SimulatorToolchain()
+    if config.backend == "cuda":
+        from mooreeval.toolchains.cuda_on_device import CudaOnDevice
+
+        return CudaOnDevice(config.cuda)
     raise NotJudged(f"this version has no toolchain for backend {config.backend}")

@@ -121,9 +121,16 @@ class CandidateChild:
                 return torch.zeros_like(arg)
         return torch.zeros(1, device=self._device.tensor_device)
 
+    def _placed(self, tensor: torch.Tensor) -> torch.Tensor:
+        """On this device in memory of its own; what was received by handle is there already."""
+        return self._device.place(tensor) if tensor.device.type == "cpu" else tensor
+
     # ----------------------------------------------------------------------------------------------------------- trial
     def _trial(self, fields: dict[str, Any], values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        inputs = from_wire(values["inputs"], self._device.place)
+        exchange = self._device.exchange
+        if exchange:
+            exchange.clear()
+        inputs = from_wire(values["inputs"], self._placed, exchange.receive if exchange else None)
         self._device.begin_trial(fields["schedule"])
         answer: dict[str, Any] = {"devices": []}
         out: dict[str, Any] = {}
@@ -139,7 +146,11 @@ class CandidateChild:
             result = self.model(*inputs)
         self._device.synchronize()
         map_tensors(result, lambda t: devices.append(str(t.device)))
-        return {"outputs": to_wire(result), "inputs_after": to_wire(inputs)}
+        exchange = self._device.exchange
+        export = exchange.export if exchange else None
+        sent = {"outputs": to_wire(result, export), "inputs_after": to_wire(inputs, export)}
+        self._device.synchronize()  # copies of what goes to another process have arrived
+        return sent
 
 
 def print_line_by_line() -> None:

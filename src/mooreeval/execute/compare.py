@@ -14,7 +14,7 @@ import torch
 
 from mooreeval.config import Tolerance
 from mooreeval.execute.compare_patterns import Pattern, layout_pattern, number, source_pattern, value_patterns
-from mooreeval.execute.compare_values import CHUNK, Reference, Tally, boxes, tally
+from mooreeval.execute.compare_values import Reference, Tally, boxes, chunk_of, tally
 from mooreeval.execute.compare_where import index_text, unravel, where_wrong
 from mooreeval.verdict import Mismatch
 
@@ -98,7 +98,7 @@ def _same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Equal elements, NaN equal to NaN, in chunks."""
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
-    parts = ((a[box], b[box]) for box in boxes(tuple(a.shape), CHUNK))
+    parts = ((a[box], b[box]) for box in boxes(tuple(a.shape), chunk_of(a)))
     return all(bool(((x == y) | ((x != x) & (y != y))).all()) for x, y in parts)
 
 

@@ -1,6 +1,7 @@
 """The compare child: decodes what a candidate returned and compares it with what the reference did. Runs nobody's code.
 
-Operation
+Operations
+    start     backend, options: compare on this device; without it on the CPU
     compare   devices, expected_device, tolerance; values: got {outputs, inputs_after}, want {inputs, inputs_after,
               expected32, expected64} -> mismatch (None where they agree), or malformed
 
@@ -16,6 +17,8 @@ import torch
 
 from mooreeval.config import Tolerance
 from mooreeval.execute.compare import compare_inputs, compare_outputs
+from mooreeval.execute.device import open_device
+from mooreeval.execute.device_memory import Exchange
 from mooreeval.execute.tensors import from_wire
 from mooreeval.verdict import Mismatch
 
@@ -25,16 +28,26 @@ class CompareChild:
 
     def __init__(self) -> None:
         torch.set_num_threads(1)  # a second one costs more CPU time than it saves, most of it spent waiting
+        self._exchange: Exchange | None = None
 
     def handle(self, op: str, fields: dict[str, Any], values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        if op == "start":
+            device = open_device(fields["backend"], fields["options"])
+            self._exchange = device.exchange
+            return {"name": device.name, "tensor_device": device.tensor_device}, {}
         if op != "compare":
             raise ValueError(f"the compare child has no operation {op}")
+        exchange = self._exchange
+        copied, viewed = (exchange.copy, exchange.view) if exchange else (None, None)
         try:
-            got = {name: from_wire(value) for name, value in values["got"].items()}
+            got = {name: from_wire(value, open_tensor=copied) for name, value in values["got"].items()}
         except Exception:  # noqa: BLE001  whatever a candidate's bytes do to torch
             return {"malformed": True, "mismatch": None}, {}
-        want = {name: from_wire(value) for name, value in values["want"].items()}
+        want = {name: from_wire(value, open_tensor=viewed) for name, value in values["want"].items()}
         mismatch = _compared(got, want, fields)
+        if exchange:
+            del got, want
+            exchange.clear()
         return {"malformed": False, "mismatch": mismatch and mismatch.model_dump(mode="json")}, {}
 
 

@@ -20,7 +20,8 @@ import torch
 
 from mooreeval.config import Tolerance
 
-CHUNK = 1 << 20  # elements looked at together: about 100 MB of temporaries
+CHUNK = 1 << 20  # elements looked at together on the CPU: about 100 MB of temporaries
+DEVICE_CHUNK = 1 << 25  # and on a device, where each step costs a launch: about 3 GB
 KEEP_MASK = 1 << 24  # larger outputs are described without a mask of their wrong elements
 SAMPLE = 8192  # wrong elements kept for a look at their values
 SHORT_SLICE = 32
@@ -47,7 +48,7 @@ class Tally:
     expected_zero: int = 0  # wrong elements whose expected value is 0
     nonzero: int = 0  # elements that are not 0, right ones too
     values: set[Any] = field(default_factory=set)  # distinct values seen, at most two are kept
-    mask: torch.Tensor | None = None  # bool, of the output's shape; only up to KEEP_MASK elements
+    mask: torch.Tensor | None = None  # bool, of the output's shape, on the CPU; only up to KEEP_MASK elements
     samples: list[torch.Tensor] = field(default_factory=list)
 
     def sample(self) -> torch.Tensor:
@@ -87,6 +88,8 @@ def tally(got: torch.Tensor, reference: Reference, tolerance: Tolerance) -> Tall
     """Counts over all elements; both sides have equal shape and dtype."""
     total = got.numel()
     result = Tally(tuple(got.shape), total)
+    if _equal(got, reference.own):
+        return result
     if 0 < total <= KEEP_MASK:
         result.mask = torch.zeros(got.shape, dtype=torch.bool)
     per_box = max(16, SAMPLE * CHUNK // max(total, CHUNK))
@@ -94,6 +97,21 @@ def tally(got: torch.Tensor, reference: Reference, tolerance: Tolerance) -> Tall
     for box, scale in _scaled_boxes(got, reference, tolerance):
         start += _count_box(result, box, start, got[box], reference[box], (scale, tolerance), per_box)
     return result
+
+
+def _equal(got: torch.Tensor, own: torch.Tensor) -> bool:
+    """Equal to the task's own precision, without a NaN: then within any tolerance, which grants |own - wide|.
+
+    Not for complex numbers and bool: `tally` looks at their bits.
+    """
+    if got.is_complex() or got.dtype is torch.bool:
+        return False
+    return all(torch.equal(got[box], own[box]) for box in boxes(tuple(got.shape), chunk_of(got)))
+
+
+def chunk_of(tensor: torch.Tensor) -> int:
+    """How many elements of a tensor to look at together."""
+    return CHUNK if tensor.device.type == "cpu" else DEVICE_CHUNK
 
 
 def boxes(shape: tuple[int, ...], limit: int = CHUNK) -> Iterator[Box]:
@@ -113,19 +131,19 @@ def boxes(shape: tuple[int, ...], limit: int = CHUNK) -> Iterator[Box]:
 
 
 def _scaled_boxes(got: torch.Tensor, reference: Reference, tolerance: Tolerance) -> Iterator[tuple[Box, Scale]]:
-    shape = tuple(got.shape)
+    shape, chunk = tuple(got.shape), chunk_of(got)
     exact = not (got.is_floating_point() or got.is_complex())
     if exact or tolerance.rule == "allclose":
-        yield from ((box, Scale()) for box in boxes(shape))
-    elif shape and SHORT_SLICE <= shape[-1] <= CHUNK:
-        yield from ((box, _scale_per_line(reference[box])) for box in boxes(shape))
-    elif shape and shape[-1] > CHUNK:  # one line does not fit in a chunk: line by line
+        yield from ((box, Scale()) for box in boxes(shape, chunk))
+    elif shape and SHORT_SLICE <= shape[-1] <= chunk:
+        yield from ((box, _scale_per_line(reference[box])) for box in boxes(shape, chunk))
+    elif shape and shape[-1] > chunk:  # one line does not fit in a chunk: line by line
         for line in boxes(shape[:-1], limit=1):
             scale = _scale_of_all(reference[line])
-            yield from ((_join(line, len(shape) - 1, rest), scale) for rest in boxes(shape[-1:]))
+            yield from ((_join(line, len(shape) - 1, rest), scale) for rest in boxes(shape[-1:], chunk))
     else:
         scale = _scale_of_all(reference)
-        yield from ((box, scale) for box in boxes(shape))
+        yield from ((box, scale) for box in boxes(shape, chunk))
 
 
 def _join(line: Box, axes: int, rest: Box) -> Box:
@@ -160,7 +178,7 @@ def _scale_per_line(reference: Reference) -> Scale:
 
 def _scale_of_all(reference: Reference) -> Scale:
     norm, count, noise = 0.0, 0, 0.0
-    for box in boxes(tuple(reference.own.shape)):
+    for box in boxes(tuple(reference.own.shape), chunk_of(reference.own)):
         flat = Reference(
             reference.own[box].reshape(1, -1), None if reference.wide is None else reference.wide[box].reshape(1, -1)
         )
@@ -186,7 +204,7 @@ def _count_box(
     if exact:
         wrong = _integers(got) != _integers(reference.own)
         wide_got, best = _numbers(got), _numbers(reference.own)
-        allowed = torch.zeros(best.shape, dtype=torch.float64)
+        allowed = torch.zeros_like(best)
     else:
         wide_got, (own, best, _) = _wide(got), _best(reference)
         best = own if rule[1].rule == "allclose" else best
@@ -253,8 +271,12 @@ def _note_wrong(
     result.unwritten += int(_all_bits_set(raw.reshape(-1)[where]).sum())
     _note_errors(result, got, best)
     if not got.is_complex():
-        pick = torch.linspace(0, where.numel() - 1, min(per_box, where.numel()), dtype=torch.float64).long()
-        result.samples.append(torch.stack([(where[pick] + start).double(), got[pick], best[pick], allowed[pick]]))
+        pick = (
+            torch.linspace(0, where.numel() - 1, min(per_box, where.numel()), dtype=torch.float64)
+            .long()
+            .to(where.device)
+        )
+        result.samples.append(torch.stack([(where[pick] + start).double(), got[pick], best[pick], allowed[pick]]).cpu())
 
 
 def _note_errors(result: Tally, got: torch.Tensor, best: torch.Tensor) -> None:

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
+from mooreeval.execute.launch_log import LaunchLog
 from mooreeval.execute.launcher import REPORT_FD
+
+if TYPE_CHECKING:
+    from mooreeval.execute.device_memory import Exchange
 
 ORDERS = {"forward": 0, "reverse": 1, "random": 2}
 
@@ -40,11 +45,18 @@ class Device(Protocol):
         """Launches and findings since `begin_trial`, in the run time's own form."""
         ...
 
+    @property
+    def exchange(self) -> Exchange | None:
+        """How tensors cross to other processes without leaving the device; None where they cross as bytes."""
+        ...
+
 
 class SimulatorDevice:
     """CUDA on the CPU. Tensors say `cuda:0`; their memory and their kernels are the simulator's."""
 
-    def __init__(self, runtime_lib: Path, device_lib: Path, memory_bytes: int, threads: int) -> None:
+    def __init__(
+        self, runtime_lib: Path, device_lib: Path, memory_bytes: int, threads: int, properties: dict[str, Any]
+    ) -> None:
         from mooreeval.simulator import torch_device
 
         self._lib = ctypes.CDLL(str(runtime_lib), mode=ctypes.RTLD_GLOBAL)
@@ -55,10 +67,11 @@ class SimulatorDevice:
         self._lib.moore_sim_limit_memory.argtypes = [ctypes.c_uint64]
         self._lib.moore_sim_install(REPORT_FD)
         self._lib.moore_sim_limit_memory(memory_bytes)
-        torch_device.install(runtime_lib, device_lib)
+        torch_device.install(runtime_lib, device_lib, properties)
         self._threads = threads
         self.name = "CUDA simulator (sm_80 limits)"
         self.tensor_device = "cuda:0"
+        self.exchange = None
 
     def place(self, tensor: torch.Tensor) -> torch.Tensor:
         placed = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=self.tensor_device)
@@ -77,10 +90,76 @@ class SimulatorDevice:
         return json.loads(self._lib.moore_sim_report().decode("utf-8", "replace"))
 
 
+class CudaDevice:
+    """The first visible NVIDIA GPU. Opening it makes the process's one context.
+
+    Raises RuntimeError where the driver refuses.
+    """
+
+    def __init__(self, visible: str, launch_log: Path) -> None:
+        from mooreeval.execute.device_memory import Exchange
+
+        os.environ["CUDA_VISIBLE_DEVICES"] = visible
+        torch.cuda.init()
+        torch.cuda.synchronize()
+        properties = torch.cuda.get_device_properties(0)
+        self.name = f"{properties.name} (sm_{properties.major}{properties.minor})"
+        self.tensor_device = "cuda:0"
+        self.exchange = Exchange()
+        self._runtime = _loaded_library("libcudart.so")
+        self._launches = LaunchLog(launch_log)
+
+    def place(self, tensor: torch.Tensor) -> torch.Tensor:
+        return self.exchange.place(tensor)
+
+    def begin_trial(self, schedule: dict[str, Any]) -> None:
+        self.poison(schedule["poison_bytes"])
+        self._launches.reset()
+
+    def poison(self, nbytes: int) -> None:
+        """Fill what PyTorch will hand out next with 0xFF, which is NaN in every float and -1 in every integer."""
+        torch.cuda.empty_cache()
+        sizes = [nbytes, *(1 << k for k in range(9, 20) for _ in range(16))]
+        filled = [torch.full((size,), 0xFF, dtype=torch.uint8, device="cuda") for size in sizes if size]
+        torch.cuda.synchronize()
+        del filled
+
+    def synchronize(self) -> None:
+        """Wait; then read the error that a refused launch leaves behind, which no wait returns."""
+        torch.cuda.synchronize()
+        if self._runtime is not None and (code := self._runtime.cudaGetLastError()):
+            self._runtime.cudaGetErrorString.restype = ctypes.c_char_p
+            text = self._runtime.cudaGetErrorString(code).decode()
+            raise RuntimeError(f"CUDA error: {text} (left behind by a launch whose error nobody read)")
+
+    def report(self) -> dict[str, Any]:
+        return self._launches.report()
+
+
+def true_precision() -> None:
+    """References compute what they say: no TF32, no reductions in half precision."""
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cudnn.allow_tf32 = False
+    matmul = torch.backends.cuda.matmul
+    matmul.allow_tf32 = False
+    matmul.allow_fp16_reduced_precision_reduction = False
+    matmul.allow_bf16_reduced_precision_reduction = False
+
+
+def _loaded_library(name: str) -> Any:
+    """A library that this process has loaded, by the beginning of its file's name."""
+    with Path("/proc/self/maps").open(encoding="utf-8") as maps:
+        paths = {line.split(None, 5)[5].strip() for line in maps if name in line}
+    return ctypes.CDLL(min(paths)) if paths else None
+
+
 def open_device(backend: str, options: dict[str, Any]) -> Device:
     """The device of a backend, opened in this process."""
+    if backend == "cuda":
+        return CudaDevice(options["visible"], Path(options["launch_log"]))
     if backend == "simulator":
         return SimulatorDevice(
-            Path(options["runtime_lib"]), Path(options["device_lib"]), options["memory_bytes"], options["threads"]
-        )
+            Path(options["runtime_lib"]), Path(options["device_lib"]), options["memory_bytes"], options["threads"],
+            options.get("properties", {}),
+        )  # fmt: skip
     raise ValueError(f"no device for backend {backend}")

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from mooreeval.candidate import Candidate
-from mooreeval.config import VerifyConfig
+from mooreeval.config import SimulatorConfig, VerifyConfig
 from mooreeval.errors import NotJudged, TaskError, Transient, WireError
 from mooreeval.execute import conclude
 from mooreeval.execute.answers import (
@@ -31,14 +31,15 @@ from mooreeval.execute.answers import (
 from mooreeval.execute.children import Child, ChildEnded, Launcher
 from mooreeval.execute.conclude import Conclusion
 from mooreeval.execute.evidence import Evidence
-from mooreeval.execute.schedule import Schedule, schedules
+from mooreeval.execute.schedule import DeviceSchedule, Schedule, schedules
 from mooreeval.execute.seeds import derive_seed
-from mooreeval.execute.wire import Message, TensorData, read_values
+from mooreeval.execute.wire import DeviceTensor, Message, TensorData, read_values
 from mooreeval.task import Task
 from mooreeval.toolchains.base import Artefact, BuildFailure, Extension, Recording
 from mooreeval.toolchains.locate import SourceMap, in_own_line, in_own_lines
 from mooreeval.verdict import Finding, Mismatch, Reduction, Trial
 
+START_SECONDS = 60.0  # opening a device
 STAND_IN_SECONDS = 10.0  # the recorder's forward pass computes nothing of interest
 
 
@@ -49,6 +50,10 @@ class Toolchain(Protocol):
 
     def device_options(self) -> dict[str, Any]:
         """What a child needs to open this backend's device."""
+        ...
+
+    def recorder_options(self) -> dict[str, Any]:
+        """What the recorder needs to open the simulated device, which stands in for any other."""
         ...
 
     def findings(
@@ -76,8 +81,15 @@ class Judgement:
     def conclude(self) -> Conclusion:
         """Run the stages in order until one of them ends the judgement."""
         with self._spawn("reference") as reference:
+            if self._on_device:
+                self._start(reference, self.config.backend, self._toolchain.device_options())
             self._prepare(reference)
             return self._record() or self._build() or self._run(reference)
+
+    @property
+    def _on_device(self) -> bool:
+        """Whether references run and outputs are compared where the candidate runs; on the simulator the CPU does."""
+        return self.config.backend != "simulator"
 
     # ---------------------------------------------------------------------------------------------------------- helpers
     def _seed(self, purpose: str, trial: int = 0) -> int:
@@ -86,7 +98,7 @@ class Judgement:
     def _spawn(self, role: str) -> Child:
         memory = self.config.memory
         limits = {
-            "data_bytes": memory.child_mib << 20,
+            "data_bytes": (memory.device_child_mib if self._on_device else memory.child_mib) << 20,
             "file_bytes": memory.disk_mib << 20,
             "core_bytes": 0,
         }
@@ -105,18 +117,11 @@ class Judgement:
     # -------------------------------------------------------------------------------------------------------- reference
     def _prepare(self, reference: Child) -> None:
         """Size the task for this backend, build its model, and take what the candidate needs to be built alike."""
-        budget = self.config.simulator
         fields = {
             "name": self.task.task_id,
             "code": self.task.code,
             "candidate_text": self.candidate.code,
-            "budget": {
-                "elements": budget.elements,
-                "flops": budget.flops,
-                "ceiling_elements": budget.ceiling_elements,
-                "ceiling_flops": budget.ceiling_flops,
-                "ceiling_bytes": budget.ceiling_mib << 20,
-            },
+            "budget": None if self._on_device else _budget(self.config.simulator),
             "weight_seed": self._seed("weights"),
             "example_seed": self._seed("example"),
         }
@@ -145,14 +150,14 @@ class Judgement:
     def _record(self) -> Conclusion | None:
         """The strings that the candidate wants compiled."""
         with self._stage("record"), self._spawn("recorder") as recorder:
-            self._start(recorder)
+            self._start(recorder, "simulator", self._toolchain.recorder_options())
             try:
                 answer = self._load(recorder, "record", {}, self.config.deadlines.record_seconds)
             except ChildEnded as end:
                 return self._ended(end, recorder, "while its Python was loaded")
             if stop := conclude.load_error(answer.error, self.candidate.code, final=False):
                 return stop
-            if answer.error is None:
+            if answer.error is None and self.evidence.example is not None:
                 answer = self._record_forward(recorder) or answer
         self.evidence.recording = answer.recording()
         return conclude.refusals(answer.refusals)
@@ -173,14 +178,13 @@ class Judgement:
         except ChildEnded:
             return None
 
-    def _start(self, child: Child) -> None:
-        options = {
-            **self._toolchain.device_options(),
-            "memory_bytes": self.config.simulator.device_mib << 20,
-            "threads": self.config.simulator.threads,
-        }
+    def _start(self, child: Child, backend: str, options: dict[str, Any]) -> None:
+        """Open a device in a child; what it says of itself is told of the last one opened."""
+        if backend == "simulator":
+            simulator = self.config.simulator
+            options = {**options, "memory_bytes": simulator.device_mib << 20, "threads": simulator.threads}
         try:
-            answer = child.ask("start", {"backend": "simulator", "options": options}, {}, 60.0)
+            answer = child.ask("start", {"backend": backend, "options": options}, {}, START_SECONDS)
         except ChildEnded as end:
             raise NotJudged(f"the device could not be opened ({end}): {_last_line(child.log_tail())}") from None
         self.evidence.device, self.evidence.tensor_device = answer.fields["name"], answer.fields["tensor_device"]
@@ -216,7 +220,10 @@ class Judgement:
     # ------------------------------------------------------------------------------------------------------------- run
     def _run(self, reference: Child) -> Conclusion:
         with self._spawn("run") as child, self._spawn("compare") as comparer:
-            self._start(child)
+            options = self._toolchain.device_options()
+            if self._on_device:
+                self._start(comparer, self.config.backend, options)
+            self._start(child, self.config.backend, options)
             try:
                 return self._load_and_try(child, reference, comparer)
             except ChildEnded as end:
@@ -239,14 +246,19 @@ class Judgement:
             answer = self._load(child, "run", artefacts, self.config.deadlines.run_seconds)
         if stop := conclude.load_error(answer.error, self.candidate.code, final=True):
             return stop
-        seeds = [self._seed("schedule", i) for i in range(self.config.trials)]
-        for index, schedule in enumerate(schedules(seeds, self.config.simulator.check_budget)):
+        for index, schedule in enumerate(self._schedules()):
             if stop := self._trial(child, reference, comparer, index, schedule):
                 return stop
         return conclude.trials(self.evidence.trials)
 
+    def _schedules(self) -> Sequence[Schedule | DeviceSchedule]:
+        if self._on_device:
+            return [DeviceSchedule() for _ in range(self.config.trials)]
+        seeds = [self._seed("schedule", i) for i in range(self.config.trials)]
+        return schedules(seeds, self.config.simulator.check_budget)
+
     def _trial(
-        self, child: Child, reference: Child, comparer: Child, index: int, schedule: Schedule
+        self, child: Child, reference: Child, comparer: Child, index: int, schedule: Schedule | DeviceSchedule
     ) -> Conclusion | None:
         """One run on fresh inputs; None to go on."""
         seed = self._seed("inputs", index)
@@ -257,7 +269,10 @@ class Judgement:
                 child,
                 "trial",
                 TrialAnswer,
-                {"schedule": schedule.to_json(), "seconds": self.config.deadlines.run_seconds},
+                {
+                    "schedule": schedule.to_json(_bytes_of(values["expected32"])),
+                    "seconds": self.config.deadlines.run_seconds,
+                },
                 {"inputs": values["inputs"]},
                 self.config.deadlines.run_seconds,
             )
@@ -356,6 +371,24 @@ def _has_elements(value: Any) -> bool:
     return any(math.prod(shape["shape"]) for shape in _shapes("output", value))
 
 
+def _budget(config: SimulatorConfig) -> dict[str, int]:
+    return {
+        "elements": config.elements,
+        "flops": config.flops,
+        "ceiling_elements": config.ceiling_elements,
+        "ceiling_flops": config.ceiling_flops,
+        "ceiling_bytes": config.ceiling_mib << 20,
+    }
+
+
+def _bytes_of(value: Any) -> int:
+    """Bytes of all tensors in a value."""
+    if isinstance(value, TensorData | DeviceTensor):
+        return value.nbytes()
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return sum(map(_bytes_of, inner))
+
+
 def _outputs(message: Message) -> dict[str, Any]:
     """The values of a trial as they came: `outputs` and `inputs_after`."""
     try:
@@ -368,7 +401,7 @@ def _outputs(message: Message) -> dict[str, Any]:
 
 
 def _shapes(name: str, value: Any) -> list[dict[str, Any]]:
-    if isinstance(value, TensorData):
+    if isinstance(value, TensorData | DeviceTensor):
         return [{"name": name, "shape": list(value.shape), "dtype": value.dtype}]
     if isinstance(value, dict):
         return [s for k, v in value.items() for s in _shapes(f"{name}[{k!r}]", v)]

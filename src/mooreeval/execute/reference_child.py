@@ -1,7 +1,8 @@
-"""The reference child: runs the task, and nothing of any candidate, on the CPU in true float32 and in float64.
+"""The reference child: runs the task, and nothing of any candidate, in true float32 and in float64.
 
 Operations
-    prepare   name, code, candidate_text, budget, weight_seed, example_seed
+    start     backend, options -> name of the device; without it the task runs on the CPU
+    prepare   name, code, candidate_text, budget (None: the task as it is), weight_seed, example_seed
               -> the code as run (sizes reduced), reductions, kept literals; values: init_inputs, state, example
     trial     seed -> values: inputs, expected32, expected64 (None where there is no float64 run), inputs_after
 """
@@ -13,57 +14,90 @@ from typing import Any
 
 import torch
 
+from mooreeval.execute.device import Device, open_device, true_precision
 from mooreeval.execute.reduce import Budget, reduce_task
 from mooreeval.execute.task_module import TaskModule, load_task_module
 from mooreeval.execute.tensors import map_tensors, to_wire
+
+EXAMPLE_BYTES = 256 << 20  # larger example inputs are not sent: a recorder has no use for 6 GB
 
 
 class ReferenceChild:
     """State: the task's module and its one model, which lives through all trials as KernelBench's does."""
 
     def __init__(self) -> None:
+        self.device: Device | None = None
         self.module: TaskModule | None = None
         self.model: torch.nn.Module | None = None
 
     def handle(self, op: str, fields: dict[str, Any], values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         del values
+        if op == "start":
+            self.device = open_device(fields["backend"], fields["options"])
+            true_precision()
+            return {"name": self.device.name, "tensor_device": self.device.tensor_device}, {}
         if op == "prepare":
             return self._prepare(fields)
         if op == "trial":
             return {}, self._trial(fields["seed"])
         raise ValueError(f"the reference child has no operation {op}")
 
+    @property
+    def _place(self) -> str:
+        return self.device.tensor_device if self.device else "cpu"
+
     def _prepare(self, fields: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        name, budget = fields["name"], Budget(**fields["budget"])
-        reduced = reduce_task(fields["code"], fields["candidate_text"], budget, name=name)
-        self.module = load_task_module(reduced.code, name=name)
+        name, code, reduced = fields["name"], fields["code"], None
+        if fields["budget"] is not None:
+            reduced = reduce_task(code, fields["candidate_text"], Budget(**fields["budget"]), name=name)
+            code = reduced.code
+        self.module = load_task_module(code, name=name, device=self._place)
         self.model = self.module.make_model(fields["weight_seed"])
         state = dict(self.model.state_dict()) if isinstance(self.model, torch.nn.Module) else {}
         answer = {
-            "code": reduced.code,
-            "reductions": [r.model_dump() for r in reduced.reductions],
-            "forced": list(reduced.forced),
+            "code": code,
+            "reductions": [r.model_dump() for r in reduced.reductions] if reduced else [],
+            "forced": list(reduced.forced) if reduced else [],
         }
         values = {
             "init_inputs": to_wire(list(self.module.init_inputs())),
             "state": to_wire(state),
-            "example": to_wire(list(self.module.make_inputs(fields["example_seed"]))),
+            "example": to_wire(self._example(fields["example_seed"])),
         }
         return answer, values
+
+    def _example(self, seed: int) -> list[Any] | None:
+        """Inputs for the recorder, which has a device of its own, if any: None where they are large."""
+        assert self.module is not None
+        inputs = self.module.make_inputs(seed)
+        sizes: list[int] = []
+        map_tensors(inputs, lambda t: sizes.append(t.nbytes))
+        return inputs if self.device is None or sum(sizes) <= EXAMPLE_BYTES else None
 
     def _trial(self, seed: int) -> dict[str, Any]:
         assert self.module is not None
         assert self.model is not None
+        exchange = self.device.exchange if self.device else None
+        export = exchange.export if exchange else None
+        if exchange:
+            exchange.clear()
         inputs = list(self.module.make_inputs(seed))
-        before = map_tensors(inputs, _own_copy)  # forward may write to its inputs
-        expected64 = self._in_float64(before)
+        before = map_tensors(inputs, exchange.place if exchange else _own_copy)  # forward may write to its inputs
+        expected64 = to_wire(self._in_float64(before), export)
+        if exchange:
+            exchange.release()  # float64 copies are the largest that there are
         expected32 = self.module.forward(self.model, inputs)
-        return {
-            "inputs": to_wire(before),
-            "expected32": to_wire(map_tensors(expected32, _own_copy)),
-            "expected64": to_wire(expected64),
-            "inputs_after": to_wire(inputs),
+        sent = to_wire(before, export)
+        untouched = exchange is not None and _same(before, inputs)
+        values = {
+            "inputs": sent,
+            "expected32": to_wire(map_tensors(expected32, _own_copy) if export is None else expected32, export),
+            "expected64": expected64,
+            "inputs_after": sent if untouched else to_wire(inputs, export),
         }
+        if self.device:
+            self.device.synchronize()
+        return values
 
     def _in_float64(self, inputs: list[Any]) -> Any:
         """The outputs of a float64 copy of the model as it is now, or None where the task does not run in float64."""
@@ -77,6 +111,15 @@ class ReferenceChild:
             return map_tensors(self.module.forward(model, widened), _own_copy)
         except Exception:  # noqa: BLE001  any failure means only that this task has no float64 run
             return None
+
+
+def _same(before: Any, after: Any) -> bool:
+    """Equal in every tensor; NaN counts as a difference, which costs a copy and no more."""
+    pairs: list[torch.Tensor] = []
+    map_tensors(before, pairs.append)
+    others: list[torch.Tensor] = []
+    map_tensors(after, others.append)
+    return len(pairs) == len(others) and all(map(torch.equal, pairs, others))
 
 
 def _own_copy(tensor: torch.Tensor) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""In which order the simulator runs threads, trial by trial.
+"""How the trials differ: on a device not at all, on the simulator by the order in which threads run.
 
 A missing barrier shows in forward order or in reverse order, not always in both; watching every access finds what no
 order shows. So the first trial is watched, the next ones run in the other orders, and the last is watched in a random
@@ -23,8 +23,20 @@ class Schedule:
     def __str__(self) -> str:
         return f"checked {self.order}" if self.check else self.order
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self, output_bytes: int = 0) -> dict[str, Any]:
+        del output_bytes  # fresh memory of the simulator's is filled anyway
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class DeviceSchedule:
+    """A trial on a real device, which orders threads as it likes; its fresh memory is to be filled first."""
+
+    def __str__(self) -> str:
+        return "device"
+
+    def to_json(self, output_bytes: int) -> dict[str, Any]:
+        return {"poison_bytes": 2 * output_bytes + (64 << 20)}
 
 
 _PLAN = (("forward", True), ("reverse", False), ("random", False), ("forward", False))

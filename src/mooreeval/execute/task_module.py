@@ -3,11 +3,12 @@
     code -> load_task_module -> TaskModule -> make_inputs(seed), make_model(weight_seed), init_inputs()
 
 Everything the task does wrong is a TaskError of one line; the task's own stack frames are attached as a note.
-Tasks are run as written for a CPU: what they place on an accelerator is created on the CPU instead.
+On the CPU a task runs as if written for it: what it places on an accelerator is created on the CPU instead.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import linecache
 import random
@@ -21,6 +22,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from mooreeval.errors import TaskError
+from mooreeval.execute.tensors import map_tensors
 from mooreeval.task import INIT_INPUTS_NAME, INPUTS_NAME, MODEL_NAME
 
 _ACCELERATORS = ("cuda", "musa", "xpu", "mps", "hip")
@@ -52,8 +54,8 @@ def _on_cpu(value: Any) -> Any:
 class TaskModule:
     """A task's executed module. Seeds as KernelBench does: the generator is seeded before each of the calls."""
 
-    def __init__(self, module: types.ModuleType, name: str) -> None:
-        self.name = name
+    def __init__(self, module: types.ModuleType, name: str, device: str) -> None:
+        self.name, self.device = name, device
         self._module = module
         self._weight_seed = 0
 
@@ -63,7 +65,7 @@ class TaskModule:
         Raises:
             TaskError: it raises, or returns something else.
         """
-        inputs = self._called(INPUTS_NAME, seed)
+        inputs = self._on_device(self._called(INPUTS_NAME, seed, made_there=True))
         if not _holds_tensor(inputs):
             raise TaskError(f"task {self.name}: {INPUTS_NAME}() returns no tensor; there is nothing to compute on")
         return inputs
@@ -83,7 +85,9 @@ class TaskModule:
         self._weight_seed = weight_seed
         arguments = self.init_inputs()
         seed_generators(weight_seed)
-        return self._guarded(f"{MODEL_NAME}.__init__", lambda: getattr(self._module, MODEL_NAME)(*arguments))
+        model = self._guarded(f"{MODEL_NAME}.__init__", lambda: getattr(self._module, MODEL_NAME)(*arguments))
+        there = self.device == "cpu" or not isinstance(model, torch.nn.Module)
+        return model if there else model.to(self.device)
 
     def forward(self, model: Any, inputs: list[Any]) -> Any:
         """One forward pass without gradients.
@@ -97,9 +101,20 @@ class TaskModule:
             raise TaskError(f"task {self.name}: {MODEL_NAME}.forward returns no tensor; a task returns at least one")
         return outputs
 
-    def _called(self, function: str, seed: int) -> list[Any]:
+    def _on_device(self, value: Any) -> Any:
+        return value if self.device == "cpu" else map_tensors(value, lambda t: t.to(self.device))
+
+    def _called(self, function: str, seed: int, *, made_there: bool = False) -> list[Any]:
+        """`made_there`: on the device itself where the code does not say otherwise, and works so."""
+        call = getattr(self._module, function)
+        if made_there and self.device != "cpu":
+            with contextlib.suppress(Exception), torch.device(self.device):
+                seed_generators(seed)
+                return self._checked(function, call())
         seed_generators(seed)
-        returned = self._guarded(f"{function}()", lambda: getattr(self._module, function)())
+        return self._checked(function, self._guarded(f"{function}()", call))
+
+    def _checked(self, function: str, returned: Any) -> list[Any]:
         if not isinstance(returned, (list, tuple)):
             raise TaskError(
                 f"task {self.name}: {function}() returns {_type_name(returned)}, not a list; return its values in [...]"
@@ -110,18 +125,19 @@ class TaskModule:
 
     def _guarded(self, what: str, call: Callable[[], Any]) -> Any:
         try:
-            with OnCpu():
+            with OnCpu() if self.device == "cpu" else contextlib.nullcontext():
                 return call()
         except (Exception, SystemExit) as error:
             raise _task_error(self.name, what, error, self._module.__file__ or "") from error
 
 
-def load_task_module(code: str, *, name: str) -> TaskModule:
+def load_task_module(code: str, *, name: str, device: str = "cpu") -> TaskModule:
     """Executes task code as a module of its own.
 
     Args:
         code: the task's source.
         name: the task's id, for messages.
+        device: where its model and its inputs are.
 
     Raises:
         TaskError: the code is not Python, raises while it is executed, or lacks a part of the format.
@@ -132,14 +148,14 @@ def load_task_module(code: str, *, name: str) -> TaskModule:
     module.__file__ = f"<{name}>"
     linecache.cache[module.__file__] = (len(code), None, code.splitlines(keepends=True), module.__file__)
     sys.modules[module.__name__] = module  # dataclasses and type hints look their module up
-    _execute(module, code, name)
+    _execute(module, code, name, device)
     for required in (MODEL_NAME, INPUTS_NAME):
         if not callable(getattr(module, required, None)):
             raise TaskError(f"task {name}: after its code ran, {required} is missing or cannot be called")
-    return TaskModule(module, name)
+    return TaskModule(module, name, device)
 
 
-def _execute(module: types.ModuleType, code: str, name: str) -> None:
+def _execute(module: types.ModuleType, code: str, name: str, device: str) -> None:
     file = module.__file__ or ""
     try:
         compiled = compile(code, file, "exec", dont_inherit=True)
@@ -147,7 +163,7 @@ def _execute(module: types.ModuleType, code: str, name: str) -> None:
         raise TaskError(f"task {name}: not valid Python: {_one_line(error)}") from error
     seed_generators(0)  # module-level random values must not depend on what ran before
     try:
-        with OnCpu():
+        with OnCpu() if device == "cpu" else contextlib.nullcontext():
             exec(compiled, module.__dict__)
     except (Exception, SystemExit) as error:
         sys.modules.pop(module.__name__, None)

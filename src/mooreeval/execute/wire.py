@@ -5,7 +5,8 @@ A message is one frame:
     header   magic "MOOR", version, number of buffers, bytes of control text     fixed, little-endian
     sizes    one unsigned 64-bit length for each buffer
     text     JSON: {"op": ..., ...}; small control data only
-    buffers  raw bytes; a tensor's buffer begins with a fixed descriptor (`TENSOR`, shape, strides), then its elements
+    buffers  raw bytes; a tensor's buffer begins with a fixed descriptor (`TENSOR`, shape, strides), then its elements,
+             or the handle of the device memory that holds them
 
 The receiver states how much it is willing to read, so a hostile peer can't exhaust its memory. Nothing read from the
 wire is evaluated, imported or unpickled.
@@ -28,6 +29,8 @@ MAGIC = b"MOOR"
 VERSION = 1
 HEADER = struct.Struct("<4sHHQ")  # magic, version, buffers, bytes of text
 TENSOR = struct.Struct("<BBHI")  # dtype code, dimensions, flags, reserved; then shape and strides as int64 each
+ON_DEVICE = 1  # flag: a handle stands in the elements' place
+HANDLE_BYTES = 64
 MAX_TEXT = 8 << 20
 MAX_BUFFERS = 4096
 MAX_DIMENSIONS = 64
@@ -65,6 +68,22 @@ class TensorData:
 
 
 @dataclass(frozen=True)
+class DeviceTensor:
+    """A tensor whose elements lie, in row-major order, in device memory of the sender, which `handle` opens."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    handle: bytes
+
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * ITEMSIZE[self.dtype]
+
+
+AnyTensor = TensorData | DeviceTensor
+
+
+@dataclass(frozen=True)
 class Message:
     """One frame. `buffers` are raw; use `tensors` helpers below for values."""
 
@@ -73,32 +92,36 @@ class Message:
     buffers: tuple[memoryview, ...] = ()
 
 
-def pack_tensor(tensor: TensorData) -> list[memoryview]:
+def pack_tensor(tensor: AnyTensor) -> list[memoryview]:
     """Descriptor and elements, to be sent one after the other as one buffer."""
     dims = len(tensor.shape)
-    head = TENSOR.pack(DTYPES.index(tensor.dtype), dims, 0, 0) + struct.pack(
-        f"<{2 * dims}q", *tensor.shape, *tensor.stride
-    )
-    return [memoryview(head), tensor.data]
+    on_device = isinstance(tensor, DeviceTensor)
+    head = TENSOR.pack(DTYPES.index(tensor.dtype), dims, ON_DEVICE if on_device else 0, 0)
+    head += struct.pack(f"<{2 * dims}q", *tensor.shape, *tensor.stride)
+    return [memoryview(head), memoryview(tensor.handle) if isinstance(tensor, DeviceTensor) else tensor.data]
 
 
-def unpack_tensor(buffer: memoryview) -> TensorData:
+def unpack_tensor(buffer: memoryview) -> AnyTensor:
     """The tensor in a buffer; WireError where descriptor and length disagree."""
     if len(buffer) < TENSOR.size:
         raise WireError("tensor buffer is shorter than its descriptor")
-    code, dims, _flags, _reserved = TENSOR.unpack_from(buffer)
+    code, dims, flags, _reserved = TENSOR.unpack_from(buffer)
     start = TENSOR.size + 16 * dims
     if code >= len(DTYPES) or dims > MAX_DIMENSIONS or len(buffer) < start:
         raise WireError("invalid tensor descriptor")
     numbers = struct.unpack_from(f"<{2 * dims}q", buffer, TENSOR.size)
-    tensor = TensorData(DTYPES[code], numbers[:dims], numbers[dims:], buffer[start:])
-    if any(n < 0 for n in tensor.shape) or tensor.nbytes() != len(tensor.data):
+    shape, stride, rest = numbers[:dims], numbers[dims:], buffer[start:]
+    expected = HANDLE_BYTES if flags == ON_DEVICE else math.prod(shape) * ITEMSIZE[DTYPES[code]]
+    if any(n < 0 for n in shape) or flags not in (0, ON_DEVICE) or expected != len(rest):
         raise WireError("tensor buffer does not fit its shape")
-    return tensor
+    if flags == ON_DEVICE:
+        return DeviceTensor(DTYPES[code], shape, stride, bytes(rest))
+    return TensorData(DTYPES[code], shape, stride, rest)
 
 
 # --------------------------------------------------------------------------------------------------- structured values
-# A value is None, bool, int, float, str, TensorData, or list/tuple/dict of values. `Opaque` stands for anything else.
+# A value is None, bool, int, float, str, TensorData, DeviceTensor, or list/tuple/dict of values. `Opaque` stands for
+# anything else.
 
 
 @dataclass(frozen=True)
@@ -110,10 +133,10 @@ class Opaque:
 
 class _Pieces:
     def __init__(self) -> None:
-        self.tensors: list[TensorData] = []
+        self.tensors: list[AnyTensor] = []
 
 
-def flatten_value(value: Any) -> tuple[Any, list[TensorData]]:
+def flatten_value(value: Any) -> tuple[Any, list[AnyTensor]]:
     """JSON tree and tensors of a value."""
     pieces = _Pieces()
     return _flatten(value, pieces, 0), pieces.tensors
@@ -122,7 +145,7 @@ def flatten_value(value: Any) -> tuple[Any, list[TensorData]]:
 def _flatten(value: Any, pieces: _Pieces, depth: int) -> Any:
     if depth > 32:
         return {"opaque": "structure nested over 32 levels"}
-    if isinstance(value, TensorData):
+    if isinstance(value, TensorData | DeviceTensor):
         pieces.tensors.append(value)
         return {"tensor": len(pieces.tensors) - 1}
     if value is None or isinstance(value, bool | str):
@@ -140,7 +163,7 @@ def _flatten(value: Any, pieces: _Pieces, depth: int) -> Any:
     return {"opaque": name[:200]}
 
 
-def restore_value(tree: Any, tensors: list[TensorData]) -> Any:
+def restore_value(tree: Any, tensors: list[AnyTensor]) -> Any:
     """Inverse of `flatten_value`; WireError on a tree that it can't have made."""
     try:
         ((kind, body),) = tree.items()

@@ -13,7 +13,7 @@ import ctypes
 import json
 import time
 import warnings
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,8 +91,10 @@ class SimulatedDevice:
 _installed: SimulatedDevice | None = None
 
 
-def install(runtime_lib: Path, device_lib: Path) -> SimulatedDevice:
+def install(runtime_lib: Path, device_lib: Path, properties: Mapping[str, Any] | None = None) -> SimulatedDevice:
     """Make `cuda:0` exist. `runtime_lib` is libmoore_sim.so, `device_lib` libmoore_device.so.
+
+    `properties` are fields of `DeviceProperties` to be told instead of those of the simulator: a target's.
 
     Call it before anything touches `torch.cuda`. A second call returns the device that is there. Raises OSError when a
     library does not load.
@@ -111,7 +113,7 @@ def install(runtime_lib: Path, device_lib: Path) -> SimulatedDevice:
     _answer_for_libraries(torch)
     _replace_streams(torch)
     _make_storages(torch)
-    _mark_initialized(torch)
+    _mark_initialized(torch, DeviceProperties(**(properties or {})))
     _installed = SimulatedDevice(runtime, device, _register_recurrent_cells())
     return _installed
 
@@ -299,9 +301,8 @@ def _make_storages(torch: Any) -> None:
     torch.UntypedStorage.__new__ = staticmethod(new)
 
 
-def _mark_initialized(torch: Any) -> None:
+def _mark_initialized(torch: Any, properties: DeviceProperties) -> None:
     """Initialization is over: nothing of `torch.cuda` may look for libcudart, NVML or a second device."""
-    properties = DeviceProperties()
     cuda = torch.cuda
     cuda._initialized = True
     # A parent that only counted its devices marks its forks as spoilt for the real CUDA; this one is not it.

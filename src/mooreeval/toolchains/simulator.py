@@ -50,6 +50,18 @@ class SimulatorToolchain:
     def _prepared(self) -> Prepared:
         return self._parts.prepare()
 
+    def is_prepared(self) -> bool:
+        """Whether `prepare` finds its parts; making them takes about a minute, once a machine and PyTorch version."""
+        return self.cache.get(f"prelude-{self._parts.prelude_key(half_operators=False)}") is not None
+
+    def compiler_versions(self) -> dict[str, str]:
+        """What builds candidates, for the verdict."""
+        return {"g++": self._parts.versions["compiler"]}
+
+    def recorder_options(self) -> dict[str, Any]:
+        """The same for the recorder, which runs no kernel."""
+        return self.device_options()
+
     def device_options(self) -> dict[str, Any]:
         """What a child needs to open the simulated device: paths of the run time and of the device library."""
         prepared = self.prepare()
@@ -141,5 +153,6 @@ def _place(name: str, text: str, line: int) -> Place:
 def _own_code() -> str:
     """Hash of the code that decides what is compiled and how a failure is told: a change must not meet old entries."""
     here = Path(__file__).parent
-    files = [*sorted(here.glob("simulator*.py")), *sorted((here.parent / "simulator" / "rewrite").glob("*.py"))]
+    files = [here / "compiler_flags.py", *sorted(here.glob("simulator*.py"))]
+    files += sorted((here.parent / "simulator" / "rewrite").glob("*.py"))
     return content_hash([path.read_text(encoding="utf-8") for path in files])

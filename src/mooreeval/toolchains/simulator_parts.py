@@ -125,6 +125,11 @@ class Parts:
             binding = self._part("binding", BINDING_NAME, self._key("binding", [], "binding"), spent)
         return Prepared(runtime, device, binding, prelude.result(), spent)
 
+    def prepare_device(self) -> tuple[Path, Path]:
+        """Run time and device library alone: what a recorder needs for another backend."""
+        runtime = self._part("runtime", RUNTIME_NAME, self._key("runtime", [], "runtime", "include"), {})
+        return runtime, self._part("device", DEVICE_NAME, self._key("device", [], "device", "include"), {}, runtime)
+
     def _part(self, kind: str, name: str, key: str, spent: dict[str, float], *needs: Any) -> Path:
         spent[kind] = 0.0
 
