@@ -64,6 +64,7 @@ class Artefact:
     seconds: float = 0.0  # CPU seconds the build took; 0.0 when it came from the cache
     warnings: tuple[str, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()  # the compiler's warnings
+    tier: str = ""  # which of a toolchain's ways to build made it; "" where there is one way alone
 
 
 @dataclass(frozen=True)
@@ -76,3 +77,5 @@ class BuildFailure:
     rule: str | None = None  # for `illegal`
     diagnostics: tuple[Diagnostic, ...] = field(default=())
     log_tail: str = ""  # end of the compiler's output, bounded
+    tier: str = ""  # which of a toolchain's ways to build said so
+    seconds: float = 0.0  # CPU seconds until it was known; 0.0 when it came from the cache

@@ -23,6 +23,7 @@ class Built:
     cpu_seconds: float = 0.0
     warnings: tuple[str, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
+    tier: str = ""
 
 
 class KeptBuilds:
@@ -36,7 +37,11 @@ class KeptBuilds:
         folder = self._cache.get(key)
         if folder is None:
             return None
-        record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
+        try:
+            record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
+        except (OSError, ValueError):  # the sizes are right and the bytes are not: it would stay so
+            shutil.rmtree(folder, ignore_errors=True)
+            return None
         if record["failure"]:
             return _failure_from(record["failure"])
         return Artefact(
@@ -45,6 +50,7 @@ class KeptBuilds:
             path=folder / _LIBRARY,
             warnings=tuple(record["warnings"]),
             diagnostics=_diagnostics_from(record["diagnostics"]),
+            tier=record.get("tier", ""),
         )
 
     def put(
@@ -58,11 +64,18 @@ class KeptBuilds:
         def write(folder: Path) -> None:
             shutil.move(built.library, folder / _LIBRARY)
             marks = [d.model_dump(mode="json") for d in built.diagnostics]
-            _write(folder, {"failure": None, "warnings": list(built.warnings), "diagnostics": marks})
+            record = {"failure": None, "warnings": list(built.warnings), "diagnostics": marks, "tier": built.tier}
+            _write(folder, record)
 
         path = self._cache.put(key, write) / _LIBRARY
         return Artefact(
-            extension.content_hash(), module_name, path, built.cpu_seconds, built.warnings, built.diagnostics
+            extension.content_hash(),
+            module_name,
+            path,
+            built.cpu_seconds,
+            built.warnings,
+            built.diagnostics,
+            built.tier,
         )
 
 
@@ -71,7 +84,7 @@ def _write(folder: Path, record: dict[str, Any]) -> None:
 
 
 def _failure_record(failure: BuildFailure) -> dict[str, Any]:
-    fields = {name: getattr(failure, name) for name in ("kind", "reason", "feature", "rule", "log_tail")}
+    fields = {name: getattr(failure, name) for name in ("kind", "reason", "feature", "rule", "log_tail", "tier")}
     return {**fields, "diagnostics": [d.model_dump(mode="json") for d in failure.diagnostics]}
 
 

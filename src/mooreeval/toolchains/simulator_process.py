@@ -83,4 +83,6 @@ def _kill_group(pid: int) -> None:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TMPDIR": str(folder), "HOME": str(folder)}
+    # A g++ that is ccache in disguise would write outside the scratch folder, and answer from another's work.
+    own = {"LC_ALL": "C", "TMPDIR": str(folder), "HOME": str(folder), "CCACHE_DISABLE": "1"}
+    return {"PATH": os.environ.get("PATH", os.defpath), **own}

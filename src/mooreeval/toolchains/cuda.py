@@ -1,0 +1,179 @@
+"""The toolchain of NVIDIA GPUs: recorded CUDA C++ in, a Python extension module out, by nvcc and g++. Needs no GPU.
+
+    Extension ── policy (flags, includes) ── tiers, cheap to whole ── Artefact, or BuildFailure
+                                               │  slim: what the sources name of PyTorch
+                                               └─ full: what torch.utils.cpp_extension.load_inline does
+
+A tier takes what it can build with the same meaning. Where a cheap one fails, the next one decides: a candidate is
+accused by the full build alone (see `confirm_failures`), which looks first where the cheap one failed. Successes and
+failures are cached by content; what the deadline ended is not, and what the compilers failed at by themselves is
+NotJudged.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from mooreeval.cache import FileCache
+from mooreeval.errors import NotJudged, UsageError
+from mooreeval.hashing import content_hash
+from mooreeval.simulator.rewrite import Tokens, join_lines
+from mooreeval.toolchains.base import Artefact, BuildFailure, Extension, Recording
+from mooreeval.toolchains.cuda_certain import is_certain
+from mooreeval.toolchains.cuda_flags import CudaFlags, cuda_flags
+from mooreeval.toolchains.cuda_tiers import FullTier, SlimTier, Tier
+from mooreeval.toolchains.cuda_toolkit import Toolkit
+from mooreeval.toolchains.cuda_workshop import CompileFailed, DeadlineReached, Job, Phase, Workshop
+from mooreeval.toolchains.kept_builds import Built, KeptBuilds
+from mooreeval.toolchains.simulator_flags import foreign_includes
+from mooreeval.toolchains.simulator_units import module_name
+from mooreeval.verdict import Diagnostic, Finding, Place
+
+MAX_SOURCE_CHARS = 1 << 20
+_OF_THE_DEVICE = (Path(__file__).parent / "cuda_on_device.py", Path(__file__).parent / "cuda_probe.py")  # build nothing
+Confirm = Literal["always", "ambiguous", "sampled"]
+
+
+class CudaToolchain:
+    """Builds for one compute capability; needs nvcc, g++, Python's headers and a CUDA build of PyTorch.
+
+    `cache_dir`: where builds are kept (default: see `mooreeval.cache`). `torch_dir`: PyTorch's folder (default: the one
+    this Python would import; it is never imported). `arch`: compute capability, "9.0". `tiers`: names of the ways to
+    build, tried in this order. `confirm_failures`: which failures of a cheap tier the next one must confirm: always;
+    ambiguous (not those that any compiler would report, see cuda_certain); sampled (a share of `confirm_share` of all,
+    chosen by content). Raises NotJudged where a tool is missing, UsageError for a bad cache folder or argument.
+    """
+
+    def __init__(
+        self,
+        cache_dir: Path | None = None,
+        torch_dir: Path | None = None,
+        arch: str = "9.0",
+        tiers: Sequence[str] = ("slim", "full"),
+        confirm_failures: Confirm = "always",
+        confirm_share: float = 0.1,
+    ):
+        self.toolkit = Toolkit(torch_dir, arch)
+        self.cache = FileCache(cache_dir)
+        self._kept = KeptBuilds(self.cache)
+        makers = {"slim": lambda: SlimTier(self.toolkit, self.cache), "full": lambda: FullTier(self.toolkit)}
+        if not tiers or set(tiers) - makers.keys():
+            raise UsageError(f"tiers must be some of {', '.join(makers)}, not {', '.join(tiers) or 'none'}")
+        self.tiers: list[Tier] = [makers[name]() for name in tiers]
+        self._confirm, self._share = confirm_failures, confirm_share
+        self.link_flags: tuple[str, ...] = ()  # more for the linker, from whoever runs the modules
+
+    def prepare(self) -> dict[str, float]:
+        """Make what all builds share; CPU seconds spent on each part (0.0: it was in the cache)."""
+        self.cache.require_space()
+        return {part: seconds for tier in self.tiers for part, seconds in tier.prepare().items()}
+
+    def is_prepared(self) -> bool:
+        """Whether `prepare` finds its parts; making them takes about a minute, once a machine and PyTorch version."""
+        return all(tier.is_prepared() for tier in self.tiers)
+
+    def compiler_versions(self) -> dict[str, str]:
+        """What builds candidates, for the verdict."""
+        versions = self.toolkit.versions
+        return {"nvcc": versions["nvcc"].rpartition("V")[2], "g++": versions["compiler"]}
+
+    def device_options(self) -> dict[str, Any]:
+        """What a child needs to open the device: nothing of a toolchain's."""
+        return {}
+
+    def findings(
+        self, report: dict[str, Any], artefacts: list[Artefact], candidate_text: str, recording: Recording
+    ) -> list[Finding]:
+        """A GPU reports none."""
+        return []
+
+    def build(self, extension: Extension, deadline_seconds: float) -> Artefact | BuildFailure:
+        """The extension as a Python module, or why there is none. The deadline is wall time without waiting."""
+        flags = cuda_flags(extension, self.toolkit)
+        if refused := _refuse(extension, flags):
+            return refused
+        if flags.missing:
+            raise NotJudged(f"{flags.missing[0]} is not installed on this machine")
+        job = Job(extension, flags, module_name(extension), self.link_flags)
+        key = f"cuda-module-{self._key(job)}"
+        with self.cache.lock(key):
+            kept = self._kept.get(key, extension, job.module)
+            return kept or self._make(key, job, deadline_seconds)
+
+    def _key(self, job: Job) -> str:
+        how = [[tier.name for tier in self.tiers], self._confirm, self._share]
+        parts = [job.extension.content_hash(), job.flags.everything, job.flags.specific, job.link_flags]
+        return content_hash([parts, how, self.toolkit.versions, _own_code()])[:40]
+
+    def _make(self, key: str, job: Job, deadline_seconds: float) -> Artefact | BuildFailure:
+        self.prepare()
+        with self.cache.scratch("cuda-") as scratch:
+            try:
+                built = self._built(job, scratch, time.monotonic() + deadline_seconds)
+            except DeadlineReached:
+                return BuildFailure("timeout", f"the build took longer than {deadline_seconds:.0f} s")
+            return self._kept.put(key, job.extension, job.module, built)
+
+    def _built(self, job: Job, scratch: Path, until: float) -> Built | BuildFailure:
+        """What the first tier makes that can; the last one's word is final."""
+        willing = [tier for tier in self.tiers if tier.takes(job)]
+        suspect: Phase | None = None
+        seconds = 0.0
+        for tier in willing:
+            workshop = Workshop(self.toolkit, scratch / tier.name, until)
+            workshop.folder.mkdir()
+            try:
+                tier.build(job, workshop, suspect)
+                marks = workshop.warnings
+                seconds += workshop.cpu_seconds
+                return Built(workshop.library, seconds, tuple(job.flags.warnings), marks, tier.name)
+            except CompileFailed as failed:
+                seconds += workshop.cpu_seconds
+                if tier is willing[-1] or not self._to_be_confirmed(failed, job):
+                    return failed.as_failure(tier.name, seconds)
+                suspect = failed.phase
+        return BuildFailure("unsupported", "no tier of this toolchain builds such sources", feature="the tier full")
+
+    def _to_be_confirmed(self, failed: CompileFailed, job: Job) -> bool:
+        """Must a fuller build say so too?"""
+        if self._confirm == "sampled":
+            return int(job.extension.content_hash()[:8], 16) / (1 << 32) < self._share
+        certain = is_certain(failed, by_the_linker_alone=self._confirm == "always")
+        return not certain
+
+
+def _refuse(extension: Extension, flags: CudaFlags) -> BuildFailure | None:
+    """What needs no compiler to be refused."""
+    if flags.illegal:
+        return BuildFailure("illegal", f"compiler flag not allowed: {flags.illegal[0][:200]}", rule="compiler_flag")
+    sources = (*extension.sources, *extension.headers)
+    if sum(len(s.text) for s in sources) > MAX_SOURCE_CHARS:
+        return BuildFailure("unsupported", "more than a million characters of source", feature="source too large")
+    for source in sources:
+        for path, line in foreign_includes(Tokens(join_lines(source.text))):
+            return _illegal_include(source.name, source.text, path, line)
+    return None
+
+
+def _illegal_include(name: str, text: str, path: str, line: int) -> BuildFailure:
+    rows = text.split("\n")
+    row = rows[line - 1].strip()[:200] if 0 < line <= len(rows) else ""
+    place = Place(file=name, line=line, text=re.sub(r"[^\x20-\x7e]", "?", row) or None)
+    message = f"#include of {path[:200]} leaves the toolkit"
+    mark = Diagnostic(severity="error", message=message, place=place)
+    return BuildFailure("illegal", f"{place}: {message}", rule="include_path", diagnostics=(mark,))
+
+
+@functools.cache
+def _own_code() -> str:
+    """Hash of the code that decides what is compiled and how a failure is told: a change must not meet old entries."""
+    here = Path(__file__).parent
+    shared = ("compiler_flags.py", "simulator_flags.py", "simulator_messages.py", "simulator_units.py")
+    files = [*(here / name for name in shared), *sorted(set(here.glob("cuda*.py")) - {*_OF_THE_DEVICE})]
+    files += sorted((here.parent / "simulator" / "binding").glob("b*"))
+    return content_hash([path.read_text(encoding="utf-8") for path in files])
