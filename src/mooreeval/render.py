@@ -37,6 +37,7 @@ LINE_CHARACTERS = 2000  # of text that is not ours: more is no help to anybody
 _LIMITS = FeedbackConfig(context_lines=1, line_characters=LINE_CHARACTERS)
 _UNBOUNDED = 10 * LINE_CHARACTERS  # columns of a file or a pipe
 _OWN_LINE = re.compile(r"\bcandidate(?=:\d)")
+_OWN_FRAME = re.compile(r'^(  File )"candidate\.py"', re.MULTILINE)
 
 
 def strict_json(value: Any, *, indent: int | None = None) -> str:
@@ -70,6 +71,11 @@ class _Own:
         """Text in one line, with places in the candidate's own file by that file's name."""
         line = _line(text)
         return _OWN_LINE.sub(lambda _found: _line(self.file_name), line) if self.file_name else line
+
+    def frames(self, traceback: str) -> str:
+        """A traceback with the candidate's own file by its name."""
+        name = _line(self.file_name)
+        return _OWN_FRAME.sub(lambda found: f'{found[1]}"{name}"', traceback) if name else traceback
 
     def at(self, place: Place | None) -> str:
         """Where, as the end of a title."""
@@ -141,7 +147,7 @@ def _sections(verdict: Verdict, own: _Own) -> Iterator[RenderableType]:
         yield _mismatch(failed, failed.mismatch, said)
     if frames := _unsaid_end(verdict.exception, said):
         yield _item("exception", "", "red", None, own)
-        yield _indented(_traceback(_last_lines(frames, 15)), 4)
+        yield _indented(_traceback(own.frames(_last_lines(frames, 15))), 4)
     if verdict.output_tail and verdict.output_tail.strip():
         yield _item("it printed", "", "cyan", None, own)
         yield _indented(Text(_last_lines(verdict.output_tail, 15), "dim", overflow="fold"), 4)

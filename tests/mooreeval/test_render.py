@@ -109,12 +109,14 @@ def test_places_are_in_the_file_that_the_reader_knows():
         reason="out of bounds at candidate:7 in scale: bad",
         findings=(finding,),
         warnings=("candidate:6: unused variable",),
+        exception='  File "candidate.py", line 3, in forward\nE: why',
     )
     text = shown(judged, file_name="kernels/mine.py")
     for words in ("out of bounds at kernels/mine.py:7 in scale", "other access at kernels/mine.py:6, thread (1, 2, 3)"):
         assert words in text
     assert "warning  kernels/mine.py:6: unused" in text
-    assert "candidate:" not in text
+    assert 'File "kernels/mine.py", line 3' in text
+    assert "candidate" not in text
     assert "candidate:7" in shown(judged)
 
 
