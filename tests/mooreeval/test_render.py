@@ -85,11 +85,14 @@ def test_a_terminal_does_not_fold_source_lines_and_carets():
 def test_what_the_reason_says_is_said_once():
     finding = out_of_bounds()
     reason = f"out of bounds at candidate:7 in scale: {finding.message}; then RuntimeError: boom"
-    trace = '  File "candidate.py", line 3, in forward\nRuntimeError: boom'
+    trace = '  File "candidate.py", line 3, in forward\n    f()\nRuntimeError: boom'
     text = shown(verdict(Status.RUNTIME_ERROR, reason=reason, findings=(finding,), exception=trace))
     assert text.count(finding.message) == text.count("RuntimeError: boom") == 1
     assert "out of bounds at line 7\n" in text
     assert 'File "candidate.py", line 3' in text
+    trace = '  File "candidate.py", line 3, in forward\nTypeError: bad.\n    1. (a)\n\nInvoked with: 2'
+    text = shown(verdict(Status.RUNTIME_ERROR, reason="TypeError: bad. 1. (a) Invoked with: 2", exception=trace))
+    assert text.count("bad.") == text.count("(a)") == text.count("Invoked") == 1
     error = Diagnostic(severity="error", message="'foo' was not declared", place=PLACE)
     text = shown(verdict(Status.COMPILE_ERROR, reason=f"candidate:7: {error.message}", diagnostics=(error,)))
     assert text.count(error.message) == 1

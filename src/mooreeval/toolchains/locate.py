@@ -51,7 +51,9 @@ class SourceMap:
         if text is None and line is not None:
             rows = self._texts.get(source, "").split("\n")
             text = rows[line - 1].strip()[:200] or None if 0 < line <= len(rows) else None
-        own = self._bound_line(text) if source == BINDINGS else self._own_line(source, line)
+        if source == BINDINGS and (bound := self._bound_line(text)):
+            return self._own_place(bound)
+        own = self._own_line(source, line)
         if own is None:
             return Place(file=source, line=line, column=column, text=text)
         return Place(file=CANDIDATE, line=own, column=column, text=self._lines[own - 1].strip()[:200] or text)
@@ -63,7 +65,10 @@ class SourceMap:
     def function(self, name: str) -> Place | None:
         """Where a build call asks for a function; None where that can't be told."""
         own = self._asked_line(name)
-        return None if own is None else Place(file=CANDIDATE, line=own, text=self._lines[own - 1].strip()[:200] or None)
+        return None if own is None else self._own_place(own)
+
+    def _own_place(self, line: int) -> Place:
+        return Place(file=CANDIDATE, line=line, text=self._lines[line - 1].strip()[:200] or None)
 
     def first_use(self, name: str) -> Place | None:
         """The first line of the recorded sources that calls or declares a function."""

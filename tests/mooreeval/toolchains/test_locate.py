@@ -159,4 +159,4 @@ BUILDS = {
 def test_a_fault_in_the_bindings_is_at_the_build_call_that_asks_for_them(code: str, line: int | None) -> None:
     for row in ('::moore_sim::binding::describe("g", &g, "g"),', 'm.def("g", torch::wrap_pybind_function(g), "g");'):
         place = source_map(code, KERNEL).place("bindings", 3, 40, row)
-        assert (place.file, place.line) == (("candidate", line) if line else ("bindings", 3))
+        assert (place.file, place.line, place.column) == (("candidate", line, None) if line else ("bindings", 3, 40))
