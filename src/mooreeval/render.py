@@ -166,7 +166,7 @@ def _unsaid(message: str, said: str) -> str:
 
 
 def _unsaid_end(exception: str | None, said: str) -> str:
-    """A traceback without what was raised, where the reason above has told that. Frames are the first, indented rows."""
+    """A traceback without what was raised, where the reason has told that. Frames are the first, indented rows."""
     rows = (exception or "").strip("\n").split("\n")
     frames = next((k for k, row in enumerate(rows) if not row.startswith(" ")), len(rows))
     return "\n".join(rows if _unsaid("\n".join(rows[frames:]), said) else rows[:frames])
