@@ -61,6 +61,8 @@ def _text(field: FieldInfo) -> str:
 def _shown(default: Any) -> str:
     if default is None:
         return "none"
+    if isinstance(default, tuple):
+        return f"`[{', '.join(default)}]`"
     if isinstance(default, float) and default < 0.01:
         return f"`{default:g}`"
     return f"`{default:_}`" if isinstance(default, int) and default >= 100_000 else f"`{default}`"

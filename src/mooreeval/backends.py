@@ -14,7 +14,7 @@ from pathlib import Path
 from mooreeval.errors import NotJudged, UsageError
 
 AUTO_ORDER = ("musa", "cuda", "simulator")
-NO_WAY_YET = "not to be had: this version judges on the simulator only"
+NO_WAY_YET = "not to be had: this version does not judge on it"
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ def all_checks() -> Iterator[Check]:
     yield _torch()
     yield _tool("g++", True, "the simulator compiles candidates with it", "apt-get install g++")
     yield _tool("addr2line", True, "finds the source lines of faults", "apt-get install binutils")
-    yield _tool("nvcc", False, "this version does not use it", "nothing to do: not needed")
+    yield _tool("nvcc", False, "backend cuda compiles with it", "install the CUDA toolkit; the simulator needs none")
     yield _gpu()
     yield _user_namespaces()
     yield _cache()
@@ -112,7 +112,7 @@ def _gpu() -> Check:
         return Check("gpu", True, False, "; ".join(names)[:200])
     if Path("/dev/mtgpu.0").exists():
         return Check("gpu", True, False, "Moore Threads")
-    return Check("gpu", False, False, "none is visible", "nothing to do: not needed")
+    return Check("gpu", False, False, "none is visible", "nothing to do: the simulator needs none")
 
 
 def _user_namespaces() -> Check:

@@ -12,5 +12,5 @@ if TYPE_CHECKING:
 def announce_preparation(verifier: LocalVerifier) -> None:
     """One line on standard error where the next verdict has to wait for what is built once."""
     if verifier.needs_preparation():
-        what = "preparing the simulator, once for this machine and PyTorch: about a minute"
+        what = f"preparing backend {verifier.config.backend}, once for this machine and PyTorch: a minute or two"
         print(f"musacoder: {what}", file=sys.stderr, flush=True)

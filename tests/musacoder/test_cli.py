@@ -95,7 +95,7 @@ def test_the_time_shown_is_that_of_the_command(work):
 def test_a_long_preparation_is_announced_beside_the_json(work):
     done = musacoder("verify", "task.py", "-", "--json", cwd=work, stdin=CORRECT, TEST_UNPREPARED="1")
     assert json.loads(done.stdout)["status"] == "correct"
-    assert "preparing the simulator" in done.stderr
+    assert "preparing backend" in done.stderr
     assert "preparing" not in musacoder("verify", "task.py", "-", cwd=work, stdin=CORRECT).stderr
     assert (
         "preparing" not in musacoder("verify", "task.py", "-", cwd=work, TEST_UNPREPARED="1").stderr
@@ -300,13 +300,13 @@ def test_doctor_fits_a_terminal_and_folds_only_between_words(work, width):
     out = musacoder("doctor", cwd=work, COLUMNS=width, MOOREEVAL_CACHE=str(work / "c")).stdout
     assert max(map(len, out.splitlines())) <= int(width)
     words = " ".join(out.split())
-    assert "not to be had: this version judges on the simulator only" in words
+    assert "not to be had: this version does not judge on it" in words
 
 
 def test_doctor_does_not_send_anybody_after_a_backend_that_is_not_written(work):
     data = json.loads(musacoder("doctor", "--json", cwd=work).stdout)
     told = {b["name"]: b["how_to_get"] for b in data["backends"]}
-    assert told["musa"] == told["musa-shim"] == "not to be had: this version judges on the simulator only"
+    assert told["musa"] == told["musa-shim"] == "not to be had: this version does not judge on it"
 
 
 def test_doctor_leaves_no_cache_folder_behind(work):

@@ -61,7 +61,7 @@ def test_a_long_preparation_is_announced(gallery, tmp_path):
     folder = gallery(good=("verdict: correct", "correct"))
     done = musacoder("demo", "--json", cwd=tmp_path, TEST_GALLERY=str(folder), TEST_UNPREPARED="1")
     assert json.loads(done.stdout)["total"] == 1
-    assert "preparing the simulator" in done.stderr
+    assert "preparing backend" in done.stderr
 
 
 def test_one_verdict_that_differs_exits_1_and_is_named(gallery, tmp_path):

@@ -30,7 +30,7 @@ def verify(
 def only_line(done: subprocess.CompletedProcess[str]) -> str:
     assert done.returncode == 3, done.stderr
     assert done.stdout == ""
-    (line,) = (told for told in done.stderr.splitlines() if "preparing the simulator" not in told)
+    (line,) = (told for told in done.stderr.splitlines() if "preparing backend" not in told)
     return line
 
 
