@@ -6,11 +6,14 @@
 #   PYTHON        the interpreter that makes the .venv
 #   VENV          the folder of that environment
 #   WORKERS       tests that run at the same time
+#   CUDA_VENV     an environment with a CUDA build of PyTorch, for test-cuda-build; empty: a .venv-cuda is made (7 GB)
 
 PYTHON ?= python3
 TORCH_INDEX ?=
 VENV ?= .venv
 WORKERS ?= 2
+CUDA_VENV ?=
+CUDA_TORCH ?= torch==2.14.1
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input install --quiet -c requirements/pins.txt
@@ -21,10 +24,10 @@ INPUTS := pyproject.toml requirements/pins.txt
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo doctor test test-all check format clean needs-gxx
+.PHONY: help demo doctor test test-all test-cuda-build check format clean needs-gxx needs-nvcc
 
 help: ## show the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 
 demo: $(VENV)/.installed | needs-gxx ## judge a gallery of right and wrong CUDA candidates
 	$(BIN)/musacoder demo
@@ -33,10 +36,20 @@ doctor: $(VENV)/.installed ## show what this machine can judge with
 	$(BIN)/musacoder doctor
 
 test: $(VENV)/.installed-dev | needs-gxx ## the quick tests, at most 12 minutes on two cores
-	$(PYTEST) -m "not slow and not gpu"
+	$(PYTEST) -m "not slow and not gpu and not cuda_build"
 
 test-all: $(VENV)/.installed-dev | needs-gxx ## every test that needs no GPU, at most 60 minutes on two cores
-	$(PYTEST) -m "not gpu"
+	$(PYTEST) -m "not gpu and not cuda_build"
+
+ifeq ($(strip $(CUDA_VENV)),)
+CUDA_PYTHON := .venv-cuda/bin/python
+test-cuda-build: .venv-cuda/.installed
+else
+CUDA_PYTHON := $(CUDA_VENV)/bin/python
+endif
+
+test-cuda-build: $(VENV)/.installed-dev | needs-gxx needs-nvcc ## builds by nvcc, without a GPU, about 20 minutes on two cores
+	MOORE_CUDA_PYTHON=$(CUDA_PYTHON) $(BIN)/python -m pytest -m cuda_build
 
 check: $(VENV)/.installed-dev ## format, lint, types, import contracts, and the proofs in scripts/
 	$(BIN)/ruff format --check .
@@ -80,6 +93,15 @@ $(VENV)/.installed-dev: $(INPUTS) $(VENV)/.installed
 	@echo "installing the development tools into $(VENV)"
 	$(PIP) -e '.[dev,data]'
 	@touch $@
+
+.venv-cuda/.installed:
+	@echo "installing a CUDA build of PyTorch into .venv-cuda; this takes a while"
+	$(PYTHON) -m venv .venv-cuda
+	.venv-cuda/bin/python -m pip --disable-pip-version-check --no-input install --quiet $(CUDA_TORCH) numpy ninja
+	@touch $@
+
+needs-nvcc:
+	@command -v nvcc >/dev/null || { echo "make: nvcc is needed: install CUDA's toolkit and put it on PATH" >&2; exit 1; }
 
 needs-gxx:
 	@command -v g++ >/dev/null || { echo "make: g++ is needed, e.g. apt-get install g++ or dnf install gcc-c++" >&2; exit 1; }

@@ -29,8 +29,8 @@ _PTXAS = re.compile(r"ptxas (?:\S+, line \d+; )?(?P<kind>error|warning|fatal)\s*
 _NVLINK = re.compile(r"nvlink (?P<kind>error|warning|fatal)\s*: (?P<text>.*)")
 _NVCC = re.compile(r"nvcc (?P<kind>fatal|error)\s*: (?P<text>.*)")
 _UNDEFINED = re.compile(r"(?:(?P<place>\S+):\d+: )?.*undefined reference to [`'](?P<name>.+)'$")
-_TWICE = re.compile(r".*(?P<text>multiple definition of [`'][^'\n]+')")
-_NOT_FOUND = re.compile(r".*ld(?:\.\w+)?: (?:error: )?(?P<text>cannot find -l\S+)")
+_TWICE = re.compile(r".*(?P<text>multiple definition of [`'][^'\n]+').*")
+_NOT_FOUND = re.compile(r".*ld(?:\.\w+)?: (?:error: )?(?P<text>cannot find -l[^\s:]+).*")
 _MANGLED = re.compile(r"\b_Z\w+")
 # How a compiler says that it is itself at fault, or the machine.
 _CRASHED = re.compile(
