@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import contextlib
 import fcntl
+import itertools
 import json
 import os
 import select
@@ -52,6 +53,7 @@ class Launcher:
         self._control: socket.socket | None = None
         self.root = Path(tempfile.mkdtemp(prefix="mooreeval-", dir=scratch_parent))  # where all scratch folders are
         self.namespaces = False
+        self._serial = itertools.count()
 
     def start(self) -> None:
         """Start the process without waiting for it to be ready."""
@@ -100,13 +102,14 @@ class Launcher:
                 raise Transient("the launcher process died")
             return json.loads(answer)
 
-    def spawn(self, role: str, limits: dict[str, int]) -> Child:
-        """A fresh child in a fresh scratch folder."""
+    def spawn(self, role: str, limits: dict[str, int], *, device: bool = False) -> Child:
+        """A fresh child in a fresh scratch folder; `device`: it will open a real one."""
         scratch = Path(tempfile.mkdtemp(prefix=f"{role}-", dir=self.root))
         ours, theirs = socket.socketpair()
         log, report = (tempfile.TemporaryFile(buffering=0, dir=self.root) for _ in range(2))  # noqa: SIM115
         fcntl.fcntl(log, fcntl.F_SETFL, os.O_APPEND)
-        fields = {"op": "spawn", "role": role, "scratch": str(scratch), "limits": limits}
+        fields = {"op": "spawn", "role": role, "scratch": str(scratch), "limits": limits, "device": device}
+        fields["serial"] = next(self._serial)
         try:
             answer = self._request(fields, (theirs.fileno(), log.fileno(), report.fileno()))
         except BaseException:

@@ -96,13 +96,13 @@ class Judgement:
         return derive_seed(self.secret, purpose, self.task.task_hash, self.candidate.candidate_hash, trial)
 
     def _spawn(self, role: str) -> Child:
-        memory = self.config.memory
+        memory, real = self.config.memory, self._on_device and role != "recorder"
         limits = {
-            "data_bytes": (memory.device_child_mib if self._on_device else memory.child_mib) << 20,
+            "data_bytes": (memory.device_child_mib if real else memory.child_mib) << 20,
             "file_bytes": memory.disk_mib << 20,
             "core_bytes": 0,
         }
-        return self._launcher.spawn(role, limits)
+        return self._launcher.spawn(role, limits, device=real)
 
     @contextmanager
     def _stage(self, name: str) -> Generator[None]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import array
 import contextlib
 import ctypes
+import functools
 import json
 import os
 import resource
@@ -31,8 +32,10 @@ CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = (
     0x20000, 0x08000000, 0x10000000, 0x20000000, 0x40000000,
 )  # fmt: skip
 NAMESPACES = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC
+MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 2, 4, 8, 16384, 1 << 18
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE = 1, 4
 MAX_REQUEST = 64 << 10
+FIRST_NUMBER, NUMBERS = 100, 30_000  # of children in their own PID namespaces
 IDLE_SECONDS = 1.0
 REPORT_FD = 200  # where a child finds the file for its run time's last report
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -60,6 +63,7 @@ def serve(control: socket.socket) -> None:
     from mooreeval.execute.fake_run import warm_up
 
     warm_up()
+    own_proc_available()  # asked once, before the forks that need the answer
     control.send(json.dumps({"ready": True, "namespaces": namespaces_available()}).encode())
     idle: float | None = IDLE_SECONDS
     while True:
@@ -89,10 +93,36 @@ def _load_more() -> None:
 
 def namespaces_available() -> bool:
     """Whether an unprivileged child can have its own user and PID namespaces here."""
+    return _works(lambda: _libc.unshare(NAMESPACES) == 0)
+
+
+@functools.cache
+def own_proc_available() -> bool:
+    """Whether it can have a /proc of its own there, too: in some containers parts of /proc are masked, and it can't."""
+
+    def attempt() -> bool:
+        uid, gid = os.getuid(), os.getgid()
+        if _libc.unshare(NAMESPACES | CLONE_NEWNS) != 0:
+            return False
+        _map_ids(uid, gid)
+        return _works(_mount_proc)
+
+    return _works(attempt)
+
+
+def _works(attempt: Callable[[], bool]) -> bool:
+    """The answer of a process that may be left in any state."""
     pid = os.fork()
     if pid == 0:
-        os._exit(0 if _libc.unshare(NAMESPACES) == 0 else 1)
+        os._exit(0 if attempt() else 1)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def _mount_proc() -> bool:
+    """A /proc of this PID namespace, seen in this mount namespace alone."""
+    if _libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None) != 0:
+        return False
+    return _libc.mount(b"proc", b"/proc", b"proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, None) == 0
 
 
 def _spawn(fields: dict[str, Any], descriptors: list[int], control: socket.socket) -> dict[str, Any]:
@@ -121,16 +151,27 @@ def _become_keeper(fields: dict[str, Any], descriptors: list[int], control: sock
     os.setsid()
     _die_with_parent()
     uid, gid = os.getuid(), os.getgid()
-    if _libc.unshare(NAMESPACES) != 0:
-        return _become_child(fields, *descriptors)
+    if _libc.unshare(_namespaces_for(fields)) != 0:
+        return _become_child(fields, *descriptors, isolated=False)
     _map_ids(uid, gid)
-    first = _fork(lambda: _become_first(descriptors))
+    ready, told = os.pipe()
+    first = _fork(lambda: _become_first([*descriptors, ready], fields.get("serial", 0), told))
+    os.close(told)
+    os.read(ready, 1)  # when PID 1 has said, or gone
+    os.close(ready)
     child = _fork(lambda: _become_child(fields, *descriptors))
     _close(descriptors)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     os.kill(first, signal.SIGKILL)
     os.waitpid(first, 0)  # returns when everything in the namespace is gone
     return _end_alike(code)
+
+
+def _namespaces_for(fields: dict[str, Any]) -> int:
+    """All of them; a driver that finds a /proc of another PID namespace refuses, so there this one is left out."""
+    if own_proc_available():
+        return NAMESPACES | CLONE_NEWNS
+    return NAMESPACES & ~CLONE_NEWPID if fields.get("device") else NAMESPACES
 
 
 def _fork(job: Callable[[], int]) -> int:
@@ -140,10 +181,17 @@ def _fork(job: Callable[[], int]) -> int:
     return pid
 
 
-def _become_first(descriptors: list[int]) -> NoReturn:
-    """PID 1: waits for its own end. Orphans of the namespace become its children, and the kernel reaps them."""
+def _become_first(descriptors: list[int], serial: int, told: int) -> NoReturn:
+    """PID 1: waits for its own end. Orphans of the namespace become its children, and the kernel reaps them.
+
+    First it sees to it that the child gets a number of its own: a handle of device memory names its process, and CUDA
+    takes a process of the same number in another namespace for the one that made it, and refuses.
+    """
     _die_with_parent()
     _close(descriptors)
+    with contextlib.suppress(OSError):
+        Path("/proc/sys/kernel/ns_last_pid").write_text(str(FIRST_NUMBER + serial % NUMBERS))
+    os.close(told)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         signal.pause()
@@ -170,12 +218,14 @@ def _die_with_parent() -> None:
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def _become_child(fields: dict[str, Any], channel: int, log: int, report: int) -> int:
+def _become_child(fields: dict[str, Any], channel: int, log: int, report: int, *, isolated: bool = True) -> int:
     """The job itself: limits, scratch, output to the judge's log, then the role.
 
     Log and report are files of the judge's without a name: what a child does to its folder can't change what is read.
     """
     _die_with_parent()
+    if isolated and own_proc_available():
+        _mount_proc()
     for number, action in ((signal.SIGINT, signal.SIG_IGN), (signal.SIGTERM, signal.SIG_DFL)):
         signal.signal(number, action)
     scratch = fields["scratch"]

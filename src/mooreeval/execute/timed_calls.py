@@ -1,0 +1,102 @@
+"""Queued calls under the judge's clock: what the reference child and the run child do alike while they are timed.
+
+The inputs of a block are `count` sets, each of new content, laid out one after the other in one arena for each tensor.
+Sets begin at multiples of 512 bytes, as PyTorch's own allocations do. A block runs `calls` calls that cycle through the
+sets, waits for the device, and keeps its last outputs until the judge has said which one it wants to see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from mooreeval.execute.device import Device
+from mooreeval.execute.tensors import dtype_name, dtype_of, is_dense, map_tensors
+
+ALIGNMENT = 512
+
+
+class NotAlike(Exception):
+    """A task whose inputs have another form under another seed."""
+
+
+class TimedCalls:
+    """Sets of inputs on this device, and the outputs of the last block."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self.sets: list[list[Any]] = []
+        self._kept: list[Any] = []
+
+    def use(self, arenas: list[Any], leaves: list[dict[str, Any]], count: int) -> None:
+        """Take the sets in `arenas`: the structure of the inputs with a byte arena in each tensor's place."""
+        self._kept = []
+        self.sets = [_set_of(arenas, leaves, index) for index in range(count)]
+
+    def block(self, call: Callable[..., Any], calls: int, first: int, keep: int) -> None:
+        """`calls` calls that begin at set `first`, then a wait for the device; the last `keep` outputs stay."""
+        sets, count = self.sets, len(self.sets)
+        kept: list[Any] = [None] * keep
+        self._kept = []
+        with torch.no_grad():
+            for k in range(first, first + calls):
+                kept[k % keep] = call(*sets[k % count])
+        self._device.synchronize()
+        self._kept, self._end, self._calls = kept, first + calls, calls
+
+    def output(self, back: int) -> tuple[int, Any]:
+        """The set and the output of the call `back` calls before the last one."""
+        k = self._end - 1 - back
+        return k % len(self.sets), self._kept[k % len(self._kept)]
+
+
+def make_arenas(
+    make_inputs: Callable[[int], list[Any]], seeds: list[int], place: Callable[[int], torch.Tensor]
+) -> tuple[list[Any], list[dict[str, Any]]]:
+    """Arenas with one set for each seed, and the form of each tensor in them.
+
+    `place` makes an arena of so many bytes. Raises NotAlike where the seeds give tensors of different forms.
+    """
+    arenas: list[torch.Tensor] = []
+    leaves: list[dict[str, Any]] = []
+    structure: list[Any] = []
+    for index, seed in enumerate(seeds):
+        structure = make_inputs(seed)
+        tensors = tensors_of(structure)
+        if not arenas:
+            leaves = [_form(t) for t in tensors]
+            arenas = [place(len(seeds) * leaf["bytes"]).view(len(seeds), leaf["bytes"]) for leaf in leaves]
+        elif [_form(t) for t in tensors] != leaves:
+            raise NotAlike
+        for tensor, arena, leaf in zip(tensors, arenas, leaves, strict=True):
+            _view(arena[index], leaf).copy_(tensor)
+    following = iter(arenas)
+    return map_tensors(structure, lambda _: next(following)), leaves
+
+
+def tensors_of(value: Any) -> list[torch.Tensor]:
+    """A structure's tensors in its own order."""
+    found: list[torch.Tensor] = []
+    map_tensors(value, found.append)
+    return found
+
+
+def _form(tensor: torch.Tensor) -> dict[str, Any]:
+    nbytes = -(-max(tensor.nbytes, 1) // ALIGNMENT) * ALIGNMENT
+    dense = is_dense(tuple(tensor.shape), tuple(tensor.stride()))
+    stride = list(tensor.stride()) if dense else list(torch.empty(tensor.shape, device="meta").stride())
+    return {"dtype": dtype_name(tensor.dtype), "shape": list(tensor.shape), "stride": stride, "bytes": nbytes}
+
+
+def _set_of(arenas: list[Any], leaves: list[dict[str, Any]], index: int) -> list[Any]:
+    following = iter(leaves)
+    return map_tensors(arenas, lambda arena: _view(arena[index], next(following)))
+
+
+def _view(row: torch.Tensor, leaf: dict[str, Any]) -> torch.Tensor:
+    """The tensor whose bytes begin a row of an arena."""
+    dtype, shape = dtype_of(leaf["dtype"]), leaf["shape"]
+    flat = row[: torch.Size(shape).numel() * dtype.itemsize].view(dtype)
+    return flat.as_strided(shape, leaf["stride"])
