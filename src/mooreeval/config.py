@@ -140,6 +140,18 @@ class CudaConfig(Record):
     )
 
 
+class TimingConfig(Record):
+    """How long right candidates are timed, on a device."""
+
+    enabled: bool = Field(True, description="Whether candidates that are right are timed.")
+    budget_seconds: Positive = Field(1.0, description="Blocks are repeated this long at most ...")
+    interval: Positive = Field(
+        0.01, description="... or until the speed-up's 95 % interval is narrower than this share."
+    )
+    fewest_rounds: Count = Field(6, description="Pairs of blocks that are measured whatever they cost.")
+    block_seconds: Positive = Field(0.01, description="Aim: how long one block of queued calls takes.")
+
+
 class FeedbackConfig(Record):
     """Bounds of the text that a model gets for its next turn."""
 
@@ -165,6 +177,7 @@ class VerifyConfig(Record):
     tolerance: Tolerance = Tolerance()
     simulator: SimulatorConfig = SimulatorConfig()
     cuda: CudaConfig = CudaConfig()
+    timing: TimingConfig = TimingConfig()
     reward: RewardConfig = RewardConfig()
     feedback: FeedbackConfig = FeedbackConfig()
 

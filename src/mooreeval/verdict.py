@@ -154,9 +154,18 @@ class Shape(Record):
 class Timing(Record):
     """Measured on a device only; exists only on `correct`."""
 
-    candidate_ms: float
-    eager_ms: float | None = None
+    candidate_ms: float  # of one call, its launches included
+    eager_ms: float | None = None  # candidate_ms times the median ratio of neighbouring blocks
     compile_ms: float | None = None
+    eager_speedup_low: float | None = None  # ends of the 95 % interval of that ratio
+    eager_speedup_high: float | None = None
+    baseline_precision: str | None = None  # in which precision the baselines compute
+    rounds: int | None = None  # pairs of blocks
+    calls: int | None = None  # of both sides together
+    input_sets: int | None = None  # different inputs that a block cycles through
+    sm_clock_mhz: int | None = None  # median while timed
+    temperature_c: int | None = None  # highest
+    throttled: str | None = None  # why the device was slowed, where it was
 
 
 class Verdict(Record):

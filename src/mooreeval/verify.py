@@ -174,6 +174,7 @@ class LocalVerifier:
             exception=conclusion.exception,
             output_tail=evidence.output_tail,
             reductions=evidence.reductions,
+            timing=evidence.timing if conclusion.status is Status.CORRECT else None,
             backend=self.config.backend,
             device=evidence.device,
             policy=self.config.policy,

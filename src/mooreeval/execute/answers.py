@@ -123,6 +123,16 @@ class TrialAnswer(LoadAnswer):
     devices: Annotated[tuple[Text, ...], Field(max_length=4096)] = ()
 
 
+class BlockAnswer(_Claim):
+    """Of an operation while a candidate is timed."""
+
+    error: ErrorClaim | None
+
+
+class ShowAnswer(BlockAnswer):
+    devices: Annotated[tuple[Text, ...], Field(max_length=4096)] = ()
+
+
 def read_answer(message: Message, model: type[_Claim], op: str) -> Any:
     """The control part of an answer to `op`, checked."""
     if message.op != op:

@@ -5,6 +5,9 @@ Operations
     load    code, weight_seed, mode ("record" | "run"), artefacts; values: init_inputs, state
             -> error or None, extensions recorded, refusals
     trial   schedule, seconds; values: inputs -> error or None, report; values: outputs, inputs_after
+    arenas  leaves, count; values: arenas -> error or None
+    block   calls, first, keep -> error or None
+    show    back -> error or None, devices; values: outputs, inputs_after
 
 Both roles see the same emulated or real device properties and run the same code; the recorder hands over strings and
 its kernels are stand-ins, the run child loads artefacts that were built from those strings and refuses any other.
@@ -15,6 +18,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import faulthandler
+import functools
 import importlib.machinery
 import importlib.util
 import linecache
@@ -30,6 +34,7 @@ import torch
 
 from mooreeval.execute.device import Device, open_device
 from mooreeval.execute.tensors import from_wire, map_tensors, to_wire
+from mooreeval.execute.timed_calls import TimedCalls
 from mooreeval.toolchains.base import Extension
 from mooreeval.toolchains.record import Interceptor, Refused, StandIn
 
@@ -61,6 +66,10 @@ class CandidateChild:
         self.interceptor = Interceptor(self._extension_module)
         self._loaded: dict[str, Any] = {}
 
+    @functools.cached_property
+    def _timed(self) -> TimedCalls:
+        return TimedCalls(self._device)
+
     def handle(self, op: str, fields: dict[str, Any], values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         if op == "start":
             print_line_by_line()
@@ -70,6 +79,12 @@ class CandidateChild:
             return self._load(fields, values), {}
         if op == "trial":
             return self._trial(fields, values)
+        if op == "arenas":
+            return self._arenas(fields, values), {}
+        if op == "block":
+            return self._block(fields), {}
+        if op == "show":
+            return self._show(fields["back"])
         raise ValueError(f"the candidate's child has no operation {op}")
 
     # ------------------------------------------------------------------------------------------------------------ load
@@ -150,6 +165,38 @@ class CandidateChild:
         export = exchange.export if exchange else None
         sent = {"outputs": to_wire(result, export), "inputs_after": to_wire(inputs, export)}
         self._device.synchronize()  # copies of what goes to another process have arrived
+        return sent
+
+    # ---------------------------------------------------------------------------------------------------------- timing
+    def _arenas(self, fields: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+        """Take fresh sets of inputs into this process's own memory."""
+        exchange = self._device.exchange
+        assert exchange is not None
+        self._timed.use([], [], 0)
+        exchange.clear()
+        self._timed.use(from_wire(values["arenas"], open_tensor=exchange.receive), fields["leaves"], fields["count"])
+        self._device.synchronize()
+        return {"error": None}
+
+    def _block(self, fields: dict[str, Any]) -> dict[str, Any]:
+        calls, first, keep = fields["calls"], fields["first"], fields["keep"]
+        return {"error": _error_of(lambda: self._timed.block(self.model, calls, first, keep))}
+
+    def _show(self, back: int) -> tuple[dict[str, Any], dict[str, Any]]:
+        """One output of the last block, and the inputs that it was made of as they are now."""
+        out: dict[str, Any] = {}
+        answer: dict[str, Any] = {"devices": []}
+        answer["error"] = _error_of(lambda: out.update(self._shown(back, answer["devices"])))
+        return answer, out
+
+    def _shown(self, back: int, devices: list[str]) -> dict[str, Any]:
+        exchange = self._device.exchange
+        assert exchange is not None
+        index, result = self._timed.output(back)
+        map_tensors(result, lambda t: devices.append(str(t.device)))
+        inputs = self._timed.sets[index]
+        sent = {"outputs": to_wire(result, exchange.export), "inputs_after": to_wire(inputs, exchange.export)}
+        self._device.synchronize()
         return sent
 
 

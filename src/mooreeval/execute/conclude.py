@@ -10,7 +10,7 @@ from mooreeval.execute.answers import ErrorClaim, RefusalClaim, Report
 from mooreeval.execute.children import ChildEnded
 from mooreeval.execute.kernel_languages import other_language
 from mooreeval.toolchains.base import BuildFailure
-from mooreeval.verdict import Diagnostic, Finding, Place, RuleHit, Status, Trial
+from mooreeval.verdict import Diagnostic, Finding, Mismatch, Place, RuleHit, Status, Trial
 
 TOO_SLOW = "simulation time"  # the feature that a run time out of time, but with progress, names
 SIGNALS = {
@@ -198,6 +198,15 @@ def trials(done: Sequence[Trial]) -> Conclusion:
     assert first.mismatch is not None
     where = f"{first.mismatch.output}: {first.mismatch.message}"
     return Conclusion(Status.INCORRECT, f"{_share(done)}; {where}", q=passed / len(done))
+
+
+def wrong_when_timed(mismatch: Mismatch) -> Conclusion:
+    """A candidate that was right in every trial, and not where it was timed."""
+    return illegal(
+        "timed_output",
+        f"a call gave another output while it was timed than in the trials: {mismatch.output}: {mismatch.message}",
+        q=1.0,
+    )
 
 
 def _share(done: Sequence[Trial]) -> str:

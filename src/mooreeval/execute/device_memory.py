@@ -175,6 +175,13 @@ class Exchange:
         self._exported.append(block)
         return DeviceTensor(dtype_name(tensor.dtype), shape, stride, block.handle())
 
+    def empty(self, nbytes: int) -> torch.Tensor:
+        """Bytes in a block of their own, which `export` hands on without a copy."""
+        block = MemoryBlock(nbytes)
+        raw = block.tensor(torch.uint8, (nbytes,))
+        self._placed[raw.data_ptr()] = block
+        return raw
+
     def place(self, tensor: torch.Tensor) -> torch.Tensor:
         """A copy with the same strides in a block of its own: memory that nothing has held before in this process."""
         return self._put(tensor, tuple(tensor.stride()))

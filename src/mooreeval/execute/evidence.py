@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mooreeval.toolchains.base import Artefact, Recording
-from mooreeval.verdict import Finding, Launch, Reduction, Trial
+from mooreeval.verdict import Finding, Launch, Reduction, Timing, Trial
 
 
 @dataclass
@@ -28,6 +28,8 @@ class Evidence:
     warnings: list[str] = field(default_factory=list)
     shapes: list[dict[str, Any]] = field(default_factory=list)
     output_tail: str | None = None
+    bytes_of_a_call: tuple[int, int] = (0, 0)  # of its inputs and of its outputs
+    timing: Timing | None = None
     stage_seconds: dict[str, float] = field(default_factory=dict)
 
     def launch_table(self) -> tuple[Launch, ...]:

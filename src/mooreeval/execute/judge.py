@@ -10,34 +10,37 @@ judge's own, which no candidate's process can reach. Imports no torch.
 from __future__ import annotations
 
 import json
-import math
+import random
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
 from mooreeval.candidate import Candidate
 from mooreeval.config import SimulatorConfig, VerifyConfig
-from mooreeval.errors import NotJudged, TaskError, Transient, WireError
+from mooreeval.errors import NotJudged, TaskError, Transient
 from mooreeval.execute import conclude
 from mooreeval.execute.answers import (
     LoadAnswer,
     Malformed,
     Report,
     TrialAnswer,
-    read_answer,
     read_report,
 )
+from mooreeval.execute.asking import ask, bytes_of, has_elements, last_line, or_end, outputs_of, shapes_of
 from mooreeval.execute.children import Child, ChildEnded, Launcher
 from mooreeval.execute.conclude import Conclusion
 from mooreeval.execute.evidence import Evidence
+from mooreeval.execute.gpu_state import GpuWatch
 from mooreeval.execute.schedule import DeviceSchedule, Schedule, schedules
 from mooreeval.execute.seeds import derive_seed
-from mooreeval.execute.wire import DeviceTensor, Message, TensorData, read_values
+from mooreeval.execute.timed_peers import CandidateRaised, TimedPeers
+from mooreeval.execute.timing import Untimed, Work, WrongOutput, measure, slower_neighbour
+from mooreeval.execute.wire import read_values
 from mooreeval.task import Task
 from mooreeval.toolchains.base import Artefact, BuildFailure, Extension, Recording
 from mooreeval.toolchains.locate import SourceMap, in_own_line, in_own_lines
-from mooreeval.verdict import Finding, Mismatch, Reduction, Trial
+from mooreeval.verdict import Finding, Mismatch, Reduction, Status, Trial
 
 START_SECONDS = 60.0  # opening a device
 STAND_IN_SECONDS = 10.0  # the recorder's forward pass computes nothing of interest
@@ -45,6 +48,8 @@ STAND_IN_SECONDS = 10.0  # the recorder's forward pass computes nothing of inter
 
 class Toolchain(Protocol):
     """From recorded strings to artefacts, and from addresses in them back to lines."""
+
+    facts: Any  # of a real device: `toolchains.cuda_probe.DeviceFacts`
 
     def build(self, extension: Extension, deadline_seconds: float) -> Artefact | BuildFailure: ...
 
@@ -54,6 +59,10 @@ class Toolchain(Protocol):
 
     def recorder_options(self) -> dict[str, Any]:
         """What the recorder needs to open the simulated device, which stands in for any other."""
+        ...
+
+    def device_turn(self) -> AbstractContextManager[None]:
+        """Held while the device is used; whoever else wants it waits."""
         ...
 
     def findings(
@@ -83,7 +92,8 @@ class Judgement:
         with self._spawn("reference") as reference:
             if self._on_device:
                 self._start(reference, self.config.backend, self._toolchain.device_options())
-            self._prepare(reference)
+            with self._turn():
+                self._prepare(reference)
             return self._record() or self._build() or self._run(reference)
 
     @property
@@ -113,6 +123,18 @@ class Judgement:
         finally:
             seconds = self.evidence.stage_seconds.get(name, 0.0) + time.monotonic() - start
             self.evidence.stage_seconds[name] = round(seconds, 4)
+
+    @contextmanager
+    def _turn(self) -> Generator[None]:
+        """The device for this judgement alone. Contexts are made and candidates are built while others have it."""
+        with self._toolchain.device_turn():
+            start = time.monotonic()
+            try:
+                yield
+            finally:
+                held = self.evidence.stage_seconds.get("device held", 0.0) + time.monotonic() - start
+                if self._on_device:
+                    self.evidence.stage_seconds["device held"] = round(held, 4)
 
     # -------------------------------------------------------------------------------------------------------- reference
     def _prepare(self, reference: Child) -> None:
@@ -167,7 +189,7 @@ class Judgement:
         schedule = Schedule("forward", False, 0, 0).to_json()
         seconds = min(STAND_IN_SECONDS, self.config.deadlines.record_seconds)
         try:
-            return _ask(
+            return ask(
                 recorder,
                 "trial",
                 TrialAnswer,
@@ -186,7 +208,7 @@ class Judgement:
         try:
             answer = child.ask("start", {"backend": backend, "options": options}, {}, START_SECONDS)
         except ChildEnded as end:
-            raise NotJudged(f"the device could not be opened ({end}): {_last_line(child.log_tail())}") from None
+            raise NotJudged(f"the device could not be opened ({end}): {last_line(child.log_tail())}") from None
         self.evidence.device, self.evidence.tensor_device = answer.fields["name"], answer.fields["tensor_device"]
 
     def _load(self, child: Child, mode: str, artefacts: dict[str, Any], seconds: float) -> LoadAnswer:
@@ -197,7 +219,7 @@ class Judgement:
             "artefacts": artefacts,
         }
         values = {"init_inputs": self.evidence.init_inputs, "state": self.evidence.state}
-        return _ask(child, "load", LoadAnswer, fields, values, seconds)[0]
+        return ask(child, "load", LoadAnswer, fields, values, seconds)[0]
 
     # ----------------------------------------------------------------------------------------------------------- build
     def _build(self) -> Conclusion | None:
@@ -225,7 +247,8 @@ class Judgement:
                 self._start(comparer, self.config.backend, options)
             self._start(child, self.config.backend, options)
             try:
-                return self._load_and_try(child, reference, comparer)
+                with self._turn():
+                    return self._load_and_try(child, reference, comparer)
             except ChildEnded as end:
                 return self._ended(end, child, "while it ran")
             finally:
@@ -249,7 +272,38 @@ class Judgement:
         for index, schedule in enumerate(self._schedules()):
             if stop := self._trial(child, reference, comparer, index, schedule):
                 return stop
-        return conclude.trials(self.evidence.trials)
+        conclusion = conclude.trials(self.evidence.trials)
+        if conclusion.status is not Status.CORRECT or not self._on_device or not self.config.timing.enabled:
+            return conclusion
+        with self._stage("timing"):
+            return self._time(child, reference, comparer) or conclusion
+
+    def _time(self, child: Child, reference: Child, comparer: Child) -> Conclusion | None:
+        """Time a right candidate; None unless a timed call shows that it is not right after all."""
+        facts, deadlines = self._toolchain.facts, self.config.deadlines
+        work = Work(*self.evidence.bytes_of_a_call, facts.L2_cache_size, facts.peak_bytes_per_second)
+        peers = TimedPeers(
+            child,
+            reference,
+            lambda got, devices, want: self._compare(comparer, got, devices, want),
+            lambda number: self._seed("timed inputs", number),
+            work,
+            GpuWatch(self.config.cuda.device),
+            {"run": deadlines.run_seconds, "reference": deadlines.reference_seconds},
+        )
+        try:
+            measured = measure(peers, work, self.config.timing, random.Random(self._seed("timing")))
+        except WrongOutput as wrong:
+            return conclude.wrong_when_timed(wrong.mismatch)
+        except CandidateRaised as raised:
+            return conclude.load_error(raised.error, self.candidate.code, final=True)
+        except Untimed as why:
+            self.evidence.warnings.append(f"timing: {why}")
+            return None
+        self.evidence.timing = peers.timing(measured)
+        if moved := slower_neighbour(measured.states):
+            self.evidence.warnings.append(f"timing: {moved}")
+        return None
 
     def _schedules(self) -> Sequence[Schedule | DeviceSchedule]:
         if self._on_device:
@@ -265,12 +319,12 @@ class Judgement:
         with self._stage("reference"):
             _fields, values = self._ask_reference(reference, "trial", {"seed": seed})
         with self._stage("run"):
-            answer, message = _ask(
+            answer, message = ask(
                 child,
                 "trial",
                 TrialAnswer,
                 {
-                    "schedule": schedule.to_json(_bytes_of(values["expected32"])),
+                    "schedule": schedule.to_json(bytes_of(values["expected32"])),
                     "seconds": self.config.deadlines.run_seconds,
                 },
                 {"inputs": values["inputs"]},
@@ -280,9 +334,10 @@ class Judgement:
         if stop := conclude.trial_stopped(answer.error, answer.report, self.evidence.findings, self.candidate.code):
             return stop
         with self._stage("compare"):
-            mismatch = _or_end(child, lambda: self._compare(comparer, _outputs(message), answer.devices, values))
+            mismatch = or_end(child, lambda: self._compare(comparer, outputs_of(message), answer.devices, values))
         if index == 0:
-            self.evidence.shapes = [*_shapes("input", values["inputs"]), *_shapes("output", values["expected32"])]
+            self.evidence.bytes_of_a_call = bytes_of(values["inputs"]), bytes_of(values["expected32"])
+            self.evidence.shapes = [*shapes_of("input", values["inputs"]), *shapes_of("output", values["expected32"])]
         passed = mismatch is None
         self.evidence.trials.append(
             Trial(index=index, seed=seed, passed=passed, schedule=str(schedule), mismatch=mismatch)
@@ -294,7 +349,7 @@ class Judgement:
         if report.resets != index + 1:
             return conclude.tampering("the findings of the simulator were reset while the candidate ran")
         launched = report.launches and self.evidence.artefacts
-        return None if launched or not _has_elements(expected) else conclude.no_launch(passed)
+        return None if launched or not has_elements(expected) else conclude.no_launch(passed)
 
     def _compare(
         self, comparer: Child, got: dict[str, Any], devices: Sequence[str], want: dict[str, Any]
@@ -313,7 +368,7 @@ class Judgement:
                 "compare", fields, {"got": got, "want": want}, self.config.deadlines.reference_seconds
             )
         except ChildEnded as end:
-            raise Transient(f"the outputs could not be compared ({end}): {_last_line(comparer.log_tail())}") from None
+            raise Transient(f"the outputs could not be compared ({end}): {last_line(comparer.log_tail())}") from None
         if answer.fields["malformed"]:
             raise Malformed("its tensors can't be read")
         mismatch = answer.fields["mismatch"]
@@ -341,34 +396,12 @@ def _finding_key(finding: Finding) -> tuple[Any, ...]:
     return finding.kind, finding.severity, finding.kernel, str(finding.place), str(finding.other)
 
 
-def _ask(
-    child: Child, op: str, model: Any, fields: dict[str, Any], values: dict[str, Any], seconds: float
-) -> tuple[Any, Message]:
-    """A candidate's child's answer, with its control part checked."""
-    message = child.ask(op, fields, values, seconds)
-    return _or_end(child, lambda: read_answer(message, model, op)), message
-
-
-def _or_end(child: Child, read: Callable[[], Any]) -> Any:
-    """What `read` makes of an answer; a malformed one ends the child that gave it."""
-    try:
-        return read()
-    except Malformed:
-        child.end()
-        raise ChildEnded(None, broke_protocol=True) from None
-
-
 def _report_left_behind(child: Child) -> Report | None:
     """The report that the run time wrote when it had to leave the process."""
     try:
         return read_report(json.loads(child.last_report()))
     except (ValueError, RecursionError, Malformed):
         return None
-
-
-def _has_elements(value: Any) -> bool:
-    """Whether there is anything for a kernel to compute: an empty output needs no launch."""
-    return any(math.prod(shape["shape"]) for shape in _shapes("output", value))
 
 
 def _budget(config: SimulatorConfig) -> dict[str, int]:
@@ -381,35 +414,6 @@ def _budget(config: SimulatorConfig) -> dict[str, int]:
     }
 
 
-def _bytes_of(value: Any) -> int:
-    """Bytes of all tensors in a value."""
-    if isinstance(value, TensorData | DeviceTensor):
-        return value.nbytes()
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
-    return sum(map(_bytes_of, inner))
-
-
-def _outputs(message: Message) -> dict[str, Any]:
-    """The values of a trial as they came: `outputs` and `inputs_after`."""
-    try:
-        values = read_values(message)
-    except WireError as error:
-        raise Malformed("its tensors can't be read") from error
-    if set(values) != {"outputs", "inputs_after"}:
-        raise Malformed("it sent other values than asked for")
-    return values
-
-
-def _shapes(name: str, value: Any) -> list[dict[str, Any]]:
-    if isinstance(value, TensorData | DeviceTensor):
-        return [{"name": name, "shape": list(value.shape), "dtype": value.dtype}]
-    if isinstance(value, dict):
-        return [s for k, v in value.items() for s in _shapes(f"{name}[{k!r}]", v)]
-    if isinstance(value, list | tuple):
-        return [s for i, v in enumerate(value) for s in _shapes(f"{name}[{i}]", v)]
-    return []
-
-
 def _how_the_task_ended(task: Task, end: ChildEnded, seconds: float, log: str) -> str:
     if end.timed_out:
         return (
@@ -418,9 +422,4 @@ def _how_the_task_ended(task: Task, end: ChildEnded, seconds: float, log: str) -
         )
     code = end.exit_code
     how = f"was killed by signal {-code}" if code is not None and code < 0 else f"exited with code {code}"
-    return f"task {task.task_id}: its process {how}: {_last_line(log)}"
-
-
-def _last_line(log: str) -> str:
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
-    return lines[-1][:300] if lines else "it printed nothing"
+    return f"task {task.task_id}: its process {how}: {last_line(log)}"

@@ -5,11 +5,15 @@ Operations
     prepare   name, code, candidate_text, budget (None: the task as it is), weight_seed, example_seed
               -> the code as run (sizes reduced), reductions, kept literals; values: init_inputs, state, example
     trial     seed -> values: inputs, expected32, expected64 (None where there is no float64 run), inputs_after
+    arenas    seeds -> leaves (the form of each tensor); values: arenas, see `timed_calls`
+    block     calls, first, keep: queued calls of the task's own model
+    expected  index of a set -> values as of a trial
 """
 
 from __future__ import annotations
 
 import copy
+import functools
 from typing import Any
 
 import torch
@@ -18,6 +22,7 @@ from mooreeval.execute.device import Device, open_device, true_precision
 from mooreeval.execute.reduce import Budget, reduce_task
 from mooreeval.execute.task_module import TaskModule, load_task_module
 from mooreeval.execute.tensors import map_tensors, to_wire
+from mooreeval.execute.timed_calls import TimedCalls, make_arenas
 
 EXAMPLE_BYTES = 256 << 20  # larger example inputs are not sent: a recorder has no use for 6 GB
 
@@ -40,6 +45,13 @@ class ReferenceChild:
             return self._prepare(fields)
         if op == "trial":
             return {}, self._trial(fields["seed"])
+        if op == "arenas":
+            return self._arenas(fields["seeds"])
+        if op == "block":
+            self._timed.block(self._model, fields["calls"], fields["first"], fields["keep"])
+            return {}, {}
+        if op == "expected":
+            return {}, self._run_on(map_tensors(self._timed.sets[fields["index"]], torch.clone))
         raise ValueError(f"the reference child has no operation {op}")
 
     @property
@@ -76,12 +88,15 @@ class ReferenceChild:
 
     def _trial(self, seed: int) -> dict[str, Any]:
         assert self.module is not None
-        assert self.model is not None
+        return self._run_on(list(self.module.make_inputs(seed)))
+
+    def _run_on(self, inputs: list[Any]) -> dict[str, Any]:
+        """Both references on these inputs, which are the task's to write to."""
+        assert self.module is not None
         exchange = self.device.exchange if self.device else None
         export = exchange.export if exchange else None
         if exchange:
             exchange.clear()
-        inputs = list(self.module.make_inputs(seed))
         before = map_tensors(inputs, exchange.place if exchange else _own_copy)  # forward may write to its inputs
         expected64 = to_wire(self._in_float64(before), export)
         if exchange:
@@ -98,6 +113,30 @@ class ReferenceChild:
         if self.device:
             self.device.synchronize()
         return values
+
+    # ---------------------------------------------------------------------------------------------------------- timing
+    @functools.cached_property
+    def _timed(self) -> TimedCalls:
+        assert self.device is not None
+        return TimedCalls(self.device)
+
+    @property
+    def _model(self) -> torch.nn.Module:
+        assert self.model is not None
+        return self.model
+
+    def _arenas(self, seeds: list[int]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Fresh sets of inputs, here and for the candidate."""
+        assert self.module is not None
+        assert self.device is not None
+        exchange = self.device.exchange
+        assert exchange is not None
+        self._timed.use([], [], 0)
+        exchange.clear()
+        arenas, leaves = make_arenas(self.module.make_inputs, seeds, exchange.empty)
+        self._timed.use(arenas, leaves, len(seeds))
+        self.device.synchronize()
+        return {"leaves": leaves}, {"arenas": to_wire(arenas, exchange.export)}
 
     def _in_float64(self, inputs: list[Any]) -> Any:
         """The outputs of a float64 copy of the model as it is now, or None where the task does not run in float64."""

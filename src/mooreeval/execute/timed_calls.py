@@ -29,6 +29,7 @@ class TimedCalls:
         self._device = device
         self.sets: list[list[Any]] = []
         self._kept: list[Any] = []
+        self._end = 0
 
     def use(self, arenas: list[Any], leaves: list[dict[str, Any]], count: int) -> None:
         """Take the sets in `arenas`: the structure of the inputs with a byte arena in each tensor's place."""
@@ -40,11 +41,12 @@ class TimedCalls:
         sets, count = self.sets, len(self.sets)
         kept: list[Any] = [None] * keep
         self._kept = []
+        self._end = first + calls
         with torch.no_grad():
             for k in range(first, first + calls):
                 kept[k % keep] = call(*sets[k % count])
         self._device.synchronize()
-        self._kept, self._end, self._calls = kept, first + calls, calls
+        self._kept = kept
 
     def output(self, back: int) -> tuple[int, Any]:
         """The set and the output of the call `back` calls before the last one."""

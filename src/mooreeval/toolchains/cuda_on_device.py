@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,10 @@ class CudaOnDevice(CudaToolchain):
     def device_options(self) -> dict[str, Any]:
         """What a child needs to open the device."""
         return {"visible": self._visible, "launch_log": str(self._launch_log)}
+
+    def device_turn(self) -> AbstractContextManager[None]:
+        """The device, across threads and processes that share this cache."""
+        return self.cache.lock(f"device-{content_hash(self._visible)[:16]}")
 
     def recorder_options(self) -> dict[str, Any]:
         """A simulated device that says of itself what the real one does."""

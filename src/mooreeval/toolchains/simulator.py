@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import re
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,8 @@ class SimulatorToolchain:
     the one this Python would import). Raises NotJudged where a tool is missing, UsageError for a bad cache folder.
     """
 
+    facts = None  # there is no device to know of
+
     def __init__(self, cache_dir: Path | None = None, torch_dir: Path | None = None):
         self.cache = FileCache(cache_dir)
         self._kept = KeptBuilds(self.cache)
@@ -57,6 +60,10 @@ class SimulatorToolchain:
     def compiler_versions(self) -> dict[str, str]:
         """What builds candidates, for the verdict."""
         return {"g++": self._parts.versions["compiler"]}
+
+    def device_turn(self) -> AbstractContextManager[None]:
+        """No waiting: everyone has a simulated device of their own."""
+        return nullcontext()
 
     def recorder_options(self) -> dict[str, Any]:
         """The same for the recorder, which runs no kernel."""

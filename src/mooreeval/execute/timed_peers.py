@@ -1,0 +1,123 @@
+"""The timer's view of the children: blocks, fresh inputs, a look at an output. See `timing`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from mooreeval.errors import Transient
+from mooreeval.execute.answers import BlockAnswer, ShowAnswer, read_answer
+from mooreeval.execute.asking import ask, last_line, or_end, outputs_of
+from mooreeval.execute.children import Child, ChildEnded
+from mooreeval.execute.gpu_state import GpuState, GpuWatch
+from mooreeval.execute.timing import Measured, Work, WrongOutput
+from mooreeval.execute.wire import read_values
+from mooreeval.verdict import Mismatch, Timing
+
+PRECISION = "float32 without TF32"
+
+Compare = Callable[[dict[str, Any], Sequence[str], dict[str, Any]], Mismatch | None]
+
+
+class CandidateRaised(Exception):
+    """A call that had gone well in the trials raised while it was timed."""
+
+    def __init__(self, error: Any) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+class TimedPeers:
+    """Two children on one device, of which one runs the task's own model.
+
+    Args:
+        child, reference: the candidate's and the task's process.
+        compare: outputs of the one against values of the other, see `Judgement._compare`.
+        seed: the seed of a set of inputs by its number.
+        work: what one call touches.
+        watch: reads the device's state.
+        seconds: what one question to the candidate may take, and one to the task.
+    """
+
+    def __init__(
+        self,
+        child: Child,
+        reference: Child,
+        compare: Compare,
+        seed: Callable[[int], int],
+        work: Work,
+        watch: GpuWatch,
+        seconds: Mapping[str, float],
+    ) -> None:
+        self._child, self._reference, self._compare, self._seed = child, reference, compare, seed
+        self._work, self._watch, self._seconds = work, watch, seconds
+        self._end = 0
+
+    def fresh_inputs(self, round_index: int, count: int) -> None:
+        """New sets of inputs on both sides."""
+        seeds = [self._seed(round_index * count + k) for k in range(count)]
+        message = self._ask_reference("arenas", {"seeds": seeds})
+        fields = {"leaves": message.fields["leaves"], "count": count}
+        values = {"arenas": read_values(message)["arenas"]}
+        self._checked(ask(self._child, "arenas", BlockAnswer, fields, values, self._seconds["run"])[0])
+
+    def baseline(self, calls: int, first: int, kept: int) -> float:
+        """Seconds of a block of the task's own model."""
+        fields = {"calls": calls, "first": first, "keep": kept}
+        start = time.perf_counter()
+        self._ask_reference("block", fields)
+        return time.perf_counter() - start
+
+    def candidate(self, calls: int, first: int, kept: int) -> float:
+        """Seconds of a block of the candidate."""
+        fields = {"calls": calls, "first": first, "keep": kept}
+        start = time.perf_counter()
+        message = self._child.ask("block", fields, {}, self._seconds["run"])
+        spent = time.perf_counter() - start
+        self._checked(or_end(self._child, lambda: read_answer(message, BlockAnswer, "block")))
+        self._end = first + calls
+        return spent
+
+    def check(self, back: int) -> None:
+        """The output of the call `back` calls before the candidate's last one is what the reference gives."""
+        answer, message = ask(self._child, "show", ShowAnswer, {"back": back}, {}, self._seconds["run"])
+        self._checked(answer)
+        index = (self._end - 1 - back) % self._work.sets
+        want = read_values(self._ask_reference("expected", {"index": index}))
+        mismatch = or_end(self._child, lambda: self._compare(outputs_of(message), answer.devices, want))
+        if mismatch is not None:
+            raise WrongOutput(mismatch)
+
+    def state(self) -> GpuState | None:
+        return self._watch.read()
+
+    def timing(self, measured: Measured) -> Timing:
+        """What was measured, for the verdict."""
+        speedup, each = measured.speedup(), median(measured.candidate)
+        clocks = [state.sm_clock for state in measured.states]
+        return Timing(
+            candidate_ms=each * 1e3,
+            eager_ms=each * speedup.value * 1e3,
+            eager_speedup_low=speedup.low,
+            eager_speedup_high=speedup.high,
+            baseline_precision=PRECISION,
+            rounds=len(measured.candidate),
+            calls=measured.calls,
+            input_sets=self._work.sets,
+            sm_clock_mhz=round(median(clocks)) if clocks else None,
+            temperature_c=max((state.temperature for state in measured.states), default=None),
+            throttled=measured.throttled,
+        )
+
+    def _checked(self, answer: Any) -> None:
+        if answer.error is not None:
+            raise CandidateRaised(answer.error)
+
+    def _ask_reference(self, op: str, fields: dict[str, Any]) -> Any:
+        try:
+            return self._reference.ask(op, fields, {}, self._seconds["reference"])
+        except ChildEnded as end:
+            log = last_line(self._reference.log_tail())
+            raise Transient(f"the baseline could not be timed ({end}): {log}") from None

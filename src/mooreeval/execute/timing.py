@@ -1,0 +1,205 @@
+"""Time by the judge's clock: how much faster than the task's own model a candidate that has been found right is.
+
+    round: fresh sets of inputs ─> block of the baseline, block of the candidate (order alternates) ─> one output shown
+
+A block is a queue of calls that cycle through sets of inputs that together exceed the device's cache; the clock runs in
+this process from the request until the child says that the device is idle. The time of an empty block is taken off.
+How long a queue is and which of its last outputs must be shown afterwards is drawn at random, and the output is
+compared like that of a trial: work that is left out, put off or replayed shows as a wrong value, as a single call that
+takes as long as many, or as more bytes a second than the device's memory gives.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any, Protocol
+
+from mooreeval.config import TimingConfig
+from mooreeval.execute.gpu_state import GpuState
+from mooreeval.execute.timing_statistics import FEWEST, Estimate, estimate
+
+MOST_SETS = 256
+MOST_ARENA_BYTES = 32 << 30
+MOST_CALLS = 4096
+MOST_KEPT, KEPT_BYTES = 16, 2 << 30
+CACHE_FACTOR = 2  # sets together hold this many times what the cache does
+SINGLE_SLACK_SECONDS = 150e-6  # a single call waits for its own launch
+SINGLE_FACTOR = 3.0
+ROOF_SLACK = 1.1  # clocks and rounding
+
+Block = Callable[[int, int, int], float]  # calls, first set, outputs kept -> seconds by this process's clock
+
+
+class Untimed(Exception):
+    """There is no time to be told, and why, in one line."""
+
+
+class WrongOutput(Exception):
+    """An output of a timed call was not what the reference gives; holds the mismatch."""
+
+    def __init__(self, mismatch: Any) -> None:
+        super().__init__(mismatch.message)
+        self.mismatch = mismatch
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one call touches, and the device that it runs on."""
+
+    input_bytes: int
+    output_bytes: int
+    cache_bytes: int
+    peak_bytes_per_second: float
+
+    @property
+    def sets(self) -> int:
+        """How many sets of inputs a round cycles through: beyond the cache, and within reason."""
+        each = max(self.input_bytes, 1)
+        beyond = math.ceil(CACHE_FACTOR * self.cache_bytes / each)
+        return max(1, min(max(beyond, 2), MOST_SETS, MOST_ARENA_BYTES // each))
+
+    @property
+    def kept(self) -> int:
+        """How many of a block's last outputs stay until one is asked for."""
+        return max(1, min(MOST_KEPT, KEPT_BYTES // max(self.output_bytes, 1)))
+
+    @property
+    def least_seconds(self) -> float:
+        """No call is faster that reads its inputs from memory and writes its outputs; 0 where a cache can hold them."""
+        total = self.input_bytes + self.output_bytes
+        beyond_cache = self.sets * self.input_bytes >= self.cache_bytes
+        return total / (self.peak_bytes_per_second * ROOF_SLACK) if beyond_cache else 0.0
+
+
+class Peers(Protocol):
+    """What the timer asks of the judge: blocks on both sides, fresh inputs, a look at an output."""
+
+    def fresh_inputs(self, round_index: int, count: int) -> None: ...
+
+    def baseline(self, calls: int, first: int, kept: int) -> float: ...
+
+    def candidate(self, calls: int, first: int, kept: int) -> float: ...
+
+    def check(self, back: int) -> None:
+        """Raises WrongOutput."""
+
+    def state(self) -> GpuState | None: ...
+
+
+@dataclass
+class Measured:
+    """Times of one call in seconds, one for each block, pair by pair."""
+
+    baseline: list[float] = field(default_factory=list)
+    candidate: list[float] = field(default_factory=list)
+    singles: list[float] = field(default_factory=list)
+    calls: int = 0
+    states: list[GpuState] = field(default_factory=list)
+
+    def speedup(self) -> Estimate:
+        return estimate([b / c for b, c in zip(self.baseline, self.candidate, strict=True)])
+
+    @property
+    def throttled(self) -> str | None:
+        return next((state.throttled for state in self.states if state.throttled), None)
+
+
+def measure(peers: Peers, work: Work, config: TimingConfig, source: random.Random) -> Measured:
+    """Blocks until the speed-up's interval is narrow enough or the budget is spent.
+
+    Raises:
+        WrongOutput: a timed call gave another output than the reference.
+        Untimed: the times can't be those of the whole work.
+    """
+    timer = _Timer(peers, work, config, source)
+    measured = timer.run()
+    if measured.throttled:
+        measured = timer.run()  # once more: a device that was hot for a moment
+    _plausible(measured, work)
+    return measured
+
+
+class _Timer:
+    def __init__(self, peers: Peers, work: Work, config: TimingConfig, source: random.Random) -> None:
+        self._peers, self._work, self._config, self._source = peers, work, config, source
+        self._round = 0
+
+    def run(self) -> Measured:
+        measured = Measured()
+        until = time.monotonic() + self._config.budget_seconds
+        self._fresh()
+        idle = median(self._peers.candidate(0, 0, 1) for _ in range(5))
+        calls = self._queue_length(self._peers.baseline, idle), self._queue_length(self._peers.candidate, idle)
+        while True:
+            self._note_state(measured)
+            self._pair(measured, calls, idle)
+            rounds = len(measured.candidate)
+            if rounds >= FEWEST and measured.speedup().width <= self._config.interval:
+                break
+            if rounds >= self._config.fewest_rounds and time.monotonic() > until:
+                break
+            self._fresh()
+        self._note_state(measured)
+        return measured
+
+    def _fresh(self) -> None:
+        self._peers.fresh_inputs(self._round, self._work.sets)
+        self._round += 1
+
+    def _note_state(self, measured: Measured) -> None:
+        if state := self._peers.state():
+            measured.states.append(state)
+
+    def _queue_length(self, side: Block, idle: float) -> int:
+        """Calls that fill a block, found by ever longer queues; the first ones are the warm-up, too."""
+        calls, target = 1, self._config.block_seconds
+        side(1, 0, 1)
+        while True:
+            each = max(side(calls, 0, self._work.kept) - idle, 1e-7) / calls
+            if each * calls >= target / 4 or calls >= MOST_CALLS:
+                return max(1, min(MOST_CALLS, math.ceil(target / each)))
+            calls = min(MOST_CALLS, max(2 * calls, min(16 * calls, math.ceil(target / 3 / each))))
+
+    def _pair(self, measured: Measured, calls: tuple[int, int], idle: float) -> None:
+        """One block of each, in an order that alternates, then a look at one of the candidate's outputs."""
+        baseline, candidate = (max(1, round(n * self._source.uniform(0.8, 1.2))) for n in calls)
+        if self._round % 2:
+            measured.baseline.append(self._each(self._peers.baseline, baseline, idle))
+        measured.candidate.append(self._each(self._peers.candidate, candidate, idle))
+        self._peers.check(self._source.randrange(min(self._work.kept, candidate)))
+        if not self._round % 2:
+            measured.baseline.append(self._each(self._peers.baseline, baseline, idle))
+        measured.calls += baseline + candidate
+        if self._source.random() < 0.5:
+            measured.singles.append(self._each(self._peers.candidate, 1, idle))
+            self._peers.check(0)
+
+    def _each(self, side: Block, calls: int, idle: float) -> float:
+        first = self._source.randrange(self._work.sets)
+        return max(side(calls, first, self._work.kept) - idle, 1e-9) / calls
+
+
+def _plausible(measured: Measured, work: Work) -> None:
+    each = median(measured.candidate)
+    if each < work.least_seconds:
+        raise Untimed(
+            f"{each * 1e3:.4g} ms a call is faster than the device's memory is "
+            f"({work.least_seconds * 1e3:.4g} ms for its inputs and outputs): not scored"
+        )
+    if measured.singles:
+        single = median(measured.singles)
+        if single > SINGLE_FACTOR * each + SINGLE_SLACK_SECONDS:
+            raise Untimed(f"a single call takes {single * 1e3:.4g} ms, one of a queue {each * 1e3:.4g} ms: not scored")
+
+
+def slower_neighbour(states: Sequence[GpuState]) -> str | None:
+    """A word on clocks that moved while the device was timed; None where they held still."""
+    clocks = [state.sm_clock for state in states[1:]]  # at the first reading the device may still be waking up
+    if not clocks or min(clocks) >= 0.9 * max(clocks):
+        return None
+    return f"the device's clock moved between {min(clocks)} and {max(clocks)} MHz while it was timed"

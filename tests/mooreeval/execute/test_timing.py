@@ -1,0 +1,107 @@
+"""The timer against peers whose true times are known: no real clock but the budget's is involved."""
+
+import random
+
+import pytest
+
+from mooreeval.config import TimingConfig
+from mooreeval.execute.gpu_state import GpuState
+from mooreeval.execute.timing import Untimed, Work, WrongOutput, measure, slower_neighbour
+from mooreeval.verdict import Mismatch
+
+SMALL = Work(input_bytes=1 << 20, output_bytes=1 << 20, cache_bytes=60 << 20, peak_bytes_per_second=4.8e12)
+
+
+class Modelled:
+    """Peers whose blocks take `calls` times a known time, with noise, and a round trip on top."""
+
+    def __init__(self, baseline: float, candidate: float, noise: float = 0.002, **faults: float) -> None:
+        self.true = {"baseline": baseline, "candidate": candidate}
+        self.noise, self.faults, self.source = noise, faults, random.Random(1)
+        self.rounds, self.checked = [], 0
+
+    def fresh_inputs(self, round_index, count):
+        self.rounds.append((round_index, count))
+
+    def baseline(self, calls, first, kept):
+        return self._block("baseline", calls)
+
+    def candidate(self, calls, first, kept):
+        if "lazy" in self.faults:  # does one call's work, however many were asked for
+            return self._block("candidate", min(calls, 1))
+        return self._block("candidate", calls)
+
+    def _block(self, side, calls):
+        drift = 1 + 0.1 * len(self.rounds) / 20  # the device warms up: both sides alike
+        return 60e-6 + calls * self.true[side] * drift * self.source.lognormvariate(0, self.noise)
+
+    def check(self, back):
+        self.checked += 1
+        if self.checked == self.faults.get("wrong_at"):
+            raise WrongOutput(Mismatch(output="output", kind="values", message="2 of 4 elements are wrong."))
+
+    def state(self):
+        hot = "hot" in self.faults and len(self.rounds) < self.faults["hot"]
+        return GpuState(1980, 50, "heat" if hot else None)
+
+
+def run(peers, work=SMALL, **config):
+    return measure(peers, work, TimingConfig(**config), random.Random(2))
+
+
+@pytest.mark.parametrize(("baseline", "candidate"), [(10e-6, 5e-6), (254e-6, 250e-6), (35e-6, 70e-6), (9e-3, 3e-3)])
+def test_the_ratio_is_found_within_its_interval_though_the_device_warms_up(baseline, candidate):
+    measured = run(Modelled(baseline, candidate))
+    speedup = measured.speedup()
+    assert speedup.value == pytest.approx(baseline / candidate, rel=0.01)
+    assert speedup.width <= 0.01
+    assert len(measured.candidate) >= 6
+
+
+def test_every_round_has_new_inputs_and_shows_an_output():
+    peers = Modelled(50e-6, 40e-6)
+    measured = run(peers)
+    indices = [index for index, _count in peers.rounds]
+    assert indices == sorted(set(indices))
+    assert all(count == SMALL.sets for _index, count in peers.rounds)
+    assert peers.checked >= len(measured.candidate)
+
+
+def test_noise_ends_with_the_budget_and_a_wide_interval():
+    measured = run(Modelled(50e-6, 40e-6, noise=0.3), budget_seconds=0.01)
+    assert measured.speedup().width > 0.01
+
+
+def test_work_that_is_put_off_until_it_is_asked_for_is_not_scored():
+    with pytest.raises(Untimed, match="a single call takes"):
+        run(Modelled(2e-3, 1e-3, lazy=1))
+
+
+def test_more_bytes_a_second_than_memory_gives_are_not_scored():
+    large = Work(input_bytes=6 << 30, output_bytes=6 << 30, cache_bytes=60 << 20, peak_bytes_per_second=4.8e12)
+    with pytest.raises(Untimed, match="faster than the device's memory"):
+        run(Modelled(3e-3, 1e-3), large)
+
+
+def test_a_wrong_output_of_a_timed_call_ends_it():
+    with pytest.raises(WrongOutput):
+        run(Modelled(50e-6, 40e-6, wrong_at=3))
+
+
+def test_a_throttled_run_is_repeated():
+    peers = Modelled(50e-6, 40e-6, hot=4)
+    assert run(peers).throttled is None
+    assert len(peers.rounds) > 10
+
+
+@pytest.mark.parametrize(
+    ("input_bytes", "sets"), [(4096, 256), (1 << 20, 120), (64 << 20, 2), (6 << 30, 2), (40 << 30, 1), (0, 256)]
+)
+def test_sets_exceed_the_cache_within_reason(input_bytes, sets):
+    work = Work(input_bytes, 1, cache_bytes=60 << 20, peak_bytes_per_second=1e12)
+    assert work.sets == sets
+
+
+def test_a_moving_clock_is_told():
+    assert slower_neighbour([GpuState(345, 30, None), GpuState(1980, 40, None), GpuState(1500, 40, None)])
+    assert slower_neighbour([GpuState(345, 30, None), GpuState(1980, 40, None)]) is None
