@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
-from mooreeval.execute.launch_log import LaunchLog
 from mooreeval.execute.launcher import REPORT_FD
+from mooreeval.toolchains.launch_log import LaunchLog
 
 if TYPE_CHECKING:
     from mooreeval.execute.device_memory import Exchange
@@ -102,6 +102,7 @@ class CudaDevice:
         os.environ["CUDA_VISIBLE_DEVICES"] = visible
         torch.cuda.init()
         torch.cuda.synchronize()
+        _compute_in_true_precision()
         properties = torch.cuda.get_device_properties(0)
         self.name = f"{properties.name} (sm_{properties.major}{properties.minor})"
         self.tensor_device = "cuda:0"
@@ -136,8 +137,11 @@ class CudaDevice:
         return self._launches.report()
 
 
-def true_precision() -> None:
-    """References compute what they say: no TF32, no reductions in half precision."""
+def _compute_in_true_precision() -> None:
+    """PyTorch computes what it says, for references and candidates alike: no TF32, no reductions in half precision.
+
+    Its own default is TF32 for convolutions, which fails an honest candidate that calls one beside its kernel.
+    """
     torch.set_float32_matmul_precision("highest")
     torch.backends.cudnn.allow_tf32 = False
     matmul = torch.backends.cuda.matmul

@@ -9,8 +9,8 @@ from typing import Any
 
 from mooreeval.config import CudaConfig
 from mooreeval.errors import NotJudged
-from mooreeval.execute import launch_log
 from mooreeval.hashing import content_hash
+from mooreeval.toolchains import launch_log
 from mooreeval.toolchains.cuda import CudaToolchain
 from mooreeval.toolchains.cuda_probe import DeviceFacts, probe
 from mooreeval.toolchains.simulator_parts import Parts
