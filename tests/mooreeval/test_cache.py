@@ -30,6 +30,38 @@ def test_what_is_put_is_got_until_it_is_damaged(tmp_path: Path) -> None:
     assert (folder / "data").read_bytes() == b"x" * 10
 
 
+@pytest.mark.parametrize("size", [1, 100_000, 40 << 20])
+def test_files_that_a_power_loss_filled_with_zeros_are_made_anew(tmp_path: Path, size: int) -> None:
+    folder = FileCache(tmp_path).put("a", write_bytes(size))
+    assert FileCache(tmp_path).get("a") == folder
+    for name in ("data", "manifest.json", "sums.json"):
+        path = folder / name
+        with path.open("r+b") as stream:
+            stream.write(bytes(path.stat().st_size))
+        cache = FileCache(tmp_path)
+        assert cache.get("a") is None, name
+        assert cache.get_or_make("a", write_bytes(size)) == folder
+        assert (folder / "data").read_bytes() == b"x" * size
+
+
+def test_a_file_in_a_folder_of_an_entry_is_checked_too(tmp_path: Path) -> None:
+    def write(folder: Path) -> None:
+        (folder / "include").mkdir()
+        (folder / "include" / "a.h").write_text("text")
+
+    path = FileCache(tmp_path).put("a", write) / "include" / "a.h"
+    assert FileCache(tmp_path).get("a")
+    path.write_text("tex!")
+    assert FileCache(tmp_path).get("a") is None
+
+
+def test_an_entry_from_before_there_were_sums_is_taken_by_its_sizes(tmp_path: Path) -> None:
+    folder = FileCache(tmp_path).put("a", write_bytes(3))
+    (folder / "sums.json").unlink()
+    (folder / "manifest.json").write_text('{"data": 3}')
+    assert FileCache(tmp_path).get("a") == folder
+
+
 def test_a_writer_that_fails_leaves_nothing(tmp_path: Path) -> None:
     cache = FileCache(tmp_path)
 
@@ -62,9 +94,6 @@ def test_a_killed_writer_neither_blocks_nor_spoils_the_key(tmp_path: Path) -> No
     writer.join(60)
     cache = FileCache(tmp_path)
     assert (cache.get_or_make("a", write_bytes(7)) / "data").stat().st_size == 7
-    for folder in (tmp_path / "staging").iterdir():
-        os.utime(folder, (OLD - 86400, OLD - 86400))
-    cache.evict()
     assert list((tmp_path / "staging").iterdir()) == []
 
 
@@ -91,7 +120,7 @@ def test_many_processes_make_one_entry_once(tmp_path: Path) -> None:
 
 
 def test_the_least_recently_used_goes_first_and_fresh_entries_stay(tmp_path: Path) -> None:
-    cache = FileCache(tmp_path, limit_bytes=2500)
+    cache = FileCache(tmp_path, limit_bytes=2700)
     for age, key in enumerate(("old", "older", "oldest")):
         cache.put(key, write_bytes(800))
         os.utime(tmp_path / "entries" / key, (OLD - age, OLD - age))
@@ -137,9 +166,11 @@ def test_scratch_of_a_killed_process_is_swept_and_that_of_a_living_one_is_not(tm
     old = cache.root / "staging" / "build-old"
     old.mkdir()
     os.utime(old, (time.time() - 24 * 3600,) * 2)
+    (cache.root / "staging" / "dropped-1-2").mkdir()
     with cache.scratch("build-") as scratch:
         assert scratch.parent == old.parent
+        os.utime(scratch, (OLD - 86400, OLD - 86400))
         cache.evict()
+        FileCache(tmp_path)
         assert scratch.is_dir()
-    assert not old.exists()
-    assert not scratch.exists()
+    assert list((tmp_path / "staging").iterdir()) == []
