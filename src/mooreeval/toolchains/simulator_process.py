@@ -1,4 +1,7 @@
-"""Compilers as children that can be killed: own process group, deadline, limits, empty environment."""
+"""Compilers as children that can be killed: own process group, deadline, limits, empty environment.
+
+They end with us too, however we end: a shell in their group waits for the end of a pipe whose other end we hold.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import signal
 import subprocess
 import tempfile
 import threading
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,8 +22,12 @@ from mooreeval.space import no_space, ran_out
 _MEMORY_KIB = 8 << 20
 _FILE_BLOCKS = 4 << 20  # of 512 bytes: 2 GiB
 _LOG_BYTES = 2 << 20
-# The shell sets the limits: Python code between fork and exec would not be safe beside threads.
-_LIMITED = f'ulimit -v {_MEMORY_KIB}; ulimit -f {_FILE_BLOCKS}; ulimit -c 0; exec "$@"'
+# The shell sets the limits: Python code between fork and exec would not be safe beside threads. Its standard input is
+# the pipe; g++ forks compilers of its own, so that a signal at its parent's death would not reach them.
+_LIMITED = (
+    f"ulimit -v {_MEMORY_KIB}; ulimit -f {_FILE_BLOCKS}; ulimit -c 0; exec 3<&0 </dev/null; "
+    '{ read -r _ <&3; kill -KILL 0; } & exec 3<&-; exec "$@"'
+)
 
 
 @dataclass(frozen=True)
@@ -38,11 +46,11 @@ def run_compiler(command: list[str], folder: Path, deadline_seconds: float) -> R
     """
     if not os.access(command[0], os.X_OK):
         raise NotJudged(f"the compiler {command[0]} cannot be started")
-    with tempfile.TemporaryFile(dir=folder) as log:
+    with tempfile.TemporaryFile(dir=folder) as log, _alive() as watched:
         child = subprocess.Popen(
             ["/bin/sh", "-c", _LIMITED, "sh", *command],
             cwd=folder,
-            stdin=subprocess.DEVNULL,
+            stdin=watched,
             stdout=log,
             stderr=subprocess.STDOUT,
             env=_environment(folder),
@@ -54,6 +62,17 @@ def run_compiler(command: list[str], folder: Path, deadline_seconds: float) -> R
     if returncode and ran_out(ran.log, folder):
         raise no_space(folder, CACHE_REMEDY)
     return ran
+
+
+@contextlib.contextmanager
+def _alive() -> Generator[int]:
+    """The end of a pipe that reads as closed when this process is gone; no other program inherits the other end."""
+    reading, writing = os.pipe()
+    try:
+        yield reading
+    finally:
+        os.close(reading)
+        os.close(writing)
 
 
 def _wait(child: subprocess.Popen, seconds: float) -> tuple[int | None, float]:

@@ -1,5 +1,6 @@
 """A compiler that hangs, grows or writes without end is ended, with all that it started."""
 
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -41,6 +42,23 @@ def test_what_outlives_the_compiler_is_ended(tmp_path: Path) -> None:
     ran = run_compiler([SH, "-c", "sleep 600 & echo $!"], tmp_path, 60)
     assert ran.returncode == 0
     assert is_gone(ran.log.strip())
+
+
+def test_a_compiler_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
+    compiler = "sleep 600 & echo $! $$ >pids.new; mv pids.new pids; wait"
+    code = (
+        "import sys; from pathlib import Path; from mooreeval.toolchains.simulator_process import run_compiler;"
+        f"run_compiler(['/bin/sh', '-c', {compiler!r}], Path(sys.argv[1]), 600)"
+    )
+    judge = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)])
+    pids = tmp_path / "pids"
+    for _ in range(1200):
+        if pids.exists():
+            break
+        time.sleep(0.05)
+    judge.kill()
+    judge.wait()
+    assert all(is_gone(pid) for pid in pids.read_text().split())
 
 
 @pytest.mark.parametrize("code", ["bytearray(20 << 30)", "f = open('big', 'wb'); f.truncate(3 << 30)"])
