@@ -21,7 +21,7 @@ from rich.text import Text
 
 from mooreeval.config import FeedbackConfig
 from mooreeval.feedback import excerpt, plain, reduced_size, triple
-from mooreeval.verdict import Diagnostic, Finding, Mismatch, Place, Status, Trial, Verdict
+from mooreeval.verdict import Diagnostic, Finding, Mismatch, Place, Status, Timing, Trial, Verdict
 
 STYLES = {
     Status.CORRECT: "bold green",
@@ -153,6 +153,8 @@ def _sections(verdict: Verdict, own: _Own) -> Iterator[RenderableType]:
         yield _indented(Text(_last_lines(verdict.output_tail, 15), "dim", overflow="fold"), 4)
     if verdict.launches:
         yield _launches(verdict)
+    if verdict.timing:
+        yield _timing(verdict.timing)
     if verdict.reductions:
         sizes = ", ".join(_line(reduced_size(r)) for r in verdict.reductions)
         yield _item("run with smaller sizes", sizes, "cyan", None, own)
@@ -262,12 +264,29 @@ def _launches(verdict: Verdict) -> RenderableType:
     return _indented(table, 2)
 
 
+def _timing(timing: Timing) -> RenderableType:
+    """How long a call takes, and what that is worth against the baselines."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for name in ("time of a call", "ms", "speed-up"):
+        table.add_column(name, justify="left" if name.startswith("time") else "right")
+    table.add_row("candidate", f"{timing.candidate_ms:.4g}", "")
+    for name, ms in (("eager", timing.eager_ms), ("compile", timing.compile_ms)):
+        if ms is not None:
+            table.add_row(f"PyTorch {name}", f"{ms:.4g}", f"{ms / timing.candidate_ms:.3g}x")
+    notes = []
+    if timing.eager_speedup_low is not None and timing.eager_speedup_high is not None:
+        notes.append(f"95 % interval {timing.eager_speedup_low:.3g}x to {timing.eager_speedup_high:.3g}x over eager")
+    if timing.baseline_precision:
+        notes.append(f"baselines in {timing.baseline_precision}")
+    if timing.throttled:
+        notes.append(f"the device was slowed: {timing.throttled}")
+    return Group(_indented(table, 2), _indented(Text(" · ".join(notes), "dim"), 2))
+
+
 def _footer(verdict: Verdict, verbose: bool) -> RenderableType:
     facts = [f"backend {verdict.backend}"]
     if verdict.evidence == "emulation":
         facts.append("by emulation: it refutes, it does not measure speed")
-    elif verdict.timing:
-        facts.append(f"{verdict.timing.candidate_ms:.4g} ms")
     if verdict.device:
         facts.append(_line(verdict.device))
     facts += [f"policy {verdict.policy}", f"protocol {verdict.protocol}"]

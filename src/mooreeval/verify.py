@@ -158,6 +158,7 @@ class LocalVerifier:
     def _verdict(
         self, task: Task, candidate: Candidate | NoCandidate, conclusion: Conclusion, evidence: Evidence
     ) -> Verdict:
+        real = _kind_of_evidence(self.config.backend) == "device"
         return Verdict(
             status=conclusion.status,
             reason=one_line(conclusion.reason),
@@ -188,6 +189,7 @@ class LocalVerifier:
             config_hash=self.config.config_hash(),
             config=self.config.of_the_verdict(),
             stage_seconds=evidence.stage_seconds,
+            device_seconds=round(evidence.device_seconds, 4) if evidence.device_seconds and real else None,
         )
 
 

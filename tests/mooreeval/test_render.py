@@ -10,7 +10,7 @@ from rich.console import Console
 from support.verdicts import CODE, PLACE, full, out_of_bounds, verdict
 
 from mooreeval.render import found_line, print_report, strict_json
-from mooreeval.verdict import Diagnostic, Place, Reduction, Status, Verdict
+from mooreeval.verdict import Diagnostic, Place, Reduction, Status, Timing, Verdict
 
 LONG = "x" * 300
 
@@ -192,3 +192,19 @@ def test_the_first_known_line_of_the_candidate_is_named():
     assert found_line(verdict(Status.COMPILE_ERROR, diagnostics=(error,))) == "line 7"
     first = Place(file="candidate", line=3)
     assert found_line(verdict(Status.RUNTIME_ERROR, findings=(out_of_bounds(),), place=first)) == "line 3"
+
+
+def test_times_stand_beside_their_baselines_with_the_interval():
+    timing = Timing(
+        candidate_ms=0.125,
+        eager_ms=0.25,
+        compile_ms=0.1,
+        eager_speedup_low=1.99,
+        eager_speedup_high=2.01,
+        baseline_precision="float32 without TF32",
+    )
+    judged = verdict(Status.CORRECT, q=1.0, evidence="device", backend="cuda", timing=timing)
+    text = shown(judged, width=100)
+    assert ["PyTorch", "eager", "0.25", "2x"] in [line.split() for line in text.splitlines()]
+    for words in ("candidate", "0.125", "PyTorch compile", "0.8x", "1.99x to 2.01x over eager", "without TF32"):
+        assert words in text

@@ -21,6 +21,7 @@ from mooreeval.execute.tensors import dtype_name, dtype_of, is_dense, restrided
 from mooreeval.execute.wire import HANDLE_BYTES, DeviceTensor
 
 PAGE = 2 << 20
+MOST_KEPT_WARM = 24 << 30
 
 
 class _Handle(ctypes.Structure):
@@ -153,13 +154,18 @@ class Exchange:
         self._opened: list[OpenedBlock] = []
         self._placed: weakref.WeakValueDictionary[int, MemoryBlock] = weakref.WeakValueDictionary()
 
-    def clear(self) -> None:
-        """Give back everything that was exported or viewed, and what PyTorch keeps for later."""
+    def clear(self, *, keep_warm: bool = False) -> None:
+        """Give back everything that was exported or viewed, and what PyTorch keeps for later.
+
+        `keep_warm` while calls are timed: an allocator that must ask the driver again costs more than a small kernel.
+        What it keeps is given back all the same where it is so much that another process may need it.
+        """
         self._exported.clear()
         for block in self._opened:
             block.close()
         self._opened.clear()
-        self.release()
+        if not keep_warm or torch.cuda.memory_reserved() > MOST_KEPT_WARM:
+            self.release()
 
     def release(self) -> None:
         """Give back to the device what PyTorch keeps for later: another process may need it."""

@@ -30,6 +30,7 @@ class Evidence:
     output_tail: str | None = None
     bytes_of_a_call: tuple[int, int] = (0, 0)  # of its inputs and of its outputs
     timing: Timing | None = None
+    device_seconds: float = 0.0  # while the device was this judgement's
     stage_seconds: dict[str, float] = field(default_factory=dict)
 
     def launch_table(self) -> tuple[Launch, ...]:

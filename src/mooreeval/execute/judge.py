@@ -132,9 +132,7 @@ class Judgement:
             try:
                 yield
             finally:
-                held = self.evidence.stage_seconds.get("device held", 0.0) + time.monotonic() - start
-                if self._on_device:
-                    self.evidence.stage_seconds["device held"] = round(held, 4)
+                self.evidence.device_seconds += time.monotonic() - start
 
     # -------------------------------------------------------------------------------------------------------- reference
     def _prepare(self, reference: Child) -> None:

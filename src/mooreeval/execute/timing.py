@@ -148,8 +148,12 @@ class _Timer:
         return measured
 
     def _fresh(self) -> None:
+        """New inputs; then as many calls on each side as outputs are kept, so that memory for them is at hand."""
         self._peers.fresh_inputs(self._round, self._work.sets)
         self._round += 1
+        kept = self._work.kept
+        for side in (self._peers.baseline, self._peers.candidate):
+            side(kept, 0, kept)
 
     def _note_state(self, measured: Measured) -> None:
         if state := self._peers.state():
@@ -176,6 +180,7 @@ class _Timer:
             measured.baseline.append(self._each(self._peers.baseline, baseline, idle))
         measured.calls += baseline + candidate
         if self._source.random() < 0.5:
+            self._peers.candidate(2, self._source.randrange(self._work.sets), 1)  # the look at an output took memory
             measured.singles.append(self._each(self._peers.candidate, 1, idle))
             self._peers.check(0)
 
