@@ -23,7 +23,8 @@ def test_a_child_sees_itself_and_pid_1_and_no_two_share_a_number(verifier):
     for _ in range(2):
         with verifier._launcher.spawn("reference", {}) as child:
             fields = {
-                "name": "t", "code": make_task("t", TASK).code, "candidate_text": "", "weight_seed": 1, "example_seed": 1,
+                "name": "t", "code": make_task("t", TASK).code, "candidate_text": "", "weight_seed": 1,
+                "example_seed": 1,
                 "budget": {
                     "elements": 10**6, "flops": 10**6, "ceiling_elements": 10**6, "ceiling_flops": 10**6,
                     "ceiling_bytes": 1 << 28,
