@@ -135,7 +135,10 @@ def _ours(toolchain: CudaToolchain, extension: Extension) -> dict[str, Any]:
         built = toolchain.build(extension, 1200.0)
     except MooreError as error:
         return {"result": "not_judged", "error": str(error), "wall_seconds": time.monotonic() - start}
-    run = {"cpu_seconds": built.seconds, "tier": built.tier, "wall_seconds": time.monotonic() - start}
+    run: dict[str, Any] = {"tier": built.tier, "wall_seconds": time.monotonic() - start}
+    if built.seconds == 0.0:
+        return {**run, "result": "repeated"}  # an earlier candidate asked for the same
+    run["cpu_seconds"] = built.seconds
     if isinstance(built, Artefact):
         return {**run, "result": "built"}
     return {**run, "result": built.kind, "error": built.reason}
@@ -199,7 +202,7 @@ def _write(out: Path, runs: list[dict[str, Any]], prepared: dict[str, dict[str, 
 def _print_table(runs: list[dict[str, Any]], ways: list[str]) -> None:
     """Medians by way and result, the ratio to load_inline on the same extensions, and the share of each tier."""
     plain = {run["hash"]: run for run in runs if run["way"] == PLAIN and "cpu_seconds" in run}
-    print(f"{'way':14}{'result':16}{'number':>7}{'median CPU-s':>14}{'largest':>9}{'median ratio':>14}")
+    print(f"{'way':16}{'result':16}{'number':>7}{'median CPU-s':>14}{'largest':>9}{'median ratio':>14}")
     for way in ways:
         own = [run for run in runs if run["way"] == way and "cpu_seconds" in run]
         for result in sorted({run["result"] for run in own}):
@@ -207,11 +210,16 @@ def _print_table(runs: list[dict[str, Any]], ways: list[str]) -> None:
             costs = [run["cpu_seconds"] for run in rows]
             ratios = [plain[r["hash"]]["cpu_seconds"] / max(r["cpu_seconds"], 0.01) for r in rows if r["hash"] in plain]
             ratio = f"{statistics.median(ratios):.1f}" if ratios else "-"
-            print(f"{way:14}{result:16}{len(rows):7}{statistics.median(costs):14.1f}{max(costs):9.1f}{ratio:>14}")
+            print(f"{way:16}{result:16}{len(rows):7}{statistics.median(costs):14.1f}{max(costs):9.1f}{ratio:>14}")
         for tier, number in Counter(run["tier"] for run in own if run.get("tier")).most_common():
-            print(f"{way:14}  by {tier}: {number} of {len(own)}")
+            print(f"{way:16}  by {tier}: {number} of {len(own)}")
     for run in runs:
-        if run["way"] != PLAIN and run["hash"] in plain and run["result"] != plain[run["hash"]]["result"]:
+        if (
+            run["way"] != PLAIN
+            and run["hash"] in plain
+            and "cpu_seconds" in run
+            and run["result"] != plain[run["hash"]]["result"]
+        ):
             ours, theirs = run["result"], plain[run["hash"]]["result"]
             print(f"differs: {run['candidate']}: {ours} against {theirs}: {run.get('error', '')[:200]}")
 

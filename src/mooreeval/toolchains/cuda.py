@@ -1,6 +1,7 @@
 """The toolchain of NVIDIA GPUs: recorded CUDA C++ in, a Python extension module out, by nvcc and g++. Needs no GPU.
 
     Extension ── policy (flags, includes) ── tiers, cheap to whole ── Artefact, or BuildFailure
+                                               │  mini: a small tensor header of our own
                                                │  slim: what the sources name of PyTorch
                                                └─ full: what torch.utils.cpp_extension.load_inline does
 
@@ -15,7 +16,7 @@ from __future__ import annotations
 import functools
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,7 +27,9 @@ from mooreeval.simulator.rewrite import Tokens, join_lines
 from mooreeval.toolchains.base import Artefact, BuildFailure, Extension, Recording
 from mooreeval.toolchains.cuda_certain import is_certain
 from mooreeval.toolchains.cuda_flags import CudaFlags, cuda_flags
-from mooreeval.toolchains.cuda_tiers import FullTier, SlimTier, Tier
+from mooreeval.toolchains.cuda_mini import MiniTier
+from mooreeval.toolchains.cuda_slim_tier import SlimTier
+from mooreeval.toolchains.cuda_tiers import FullTier, Tier
 from mooreeval.toolchains.cuda_toolkit import Toolkit
 from mooreeval.toolchains.cuda_workshop import CompileFailed, DeadlineReached, Job, Phase, Workshop
 from mooreeval.toolchains.kept_builds import Built, KeptBuilds
@@ -61,7 +64,12 @@ class CudaToolchain:
         self.toolkit = Toolkit(torch_dir, arch)
         self.cache = FileCache(cache_dir)
         self._kept = KeptBuilds(self.cache)
-        makers = {"slim": lambda: SlimTier(self.toolkit, self.cache), "full": lambda: FullTier(self.toolkit)}
+        slim = SlimTier(self.toolkit, self.cache)
+        makers: dict[str, Callable[[], Tier]] = {
+            "mini": lambda: MiniTier(self.toolkit, self.cache, slim),
+            "slim": lambda: slim,
+            "full": lambda: FullTier(self.toolkit),
+        }
         if not tiers or set(tiers) - makers.keys():
             raise UsageError(f"tiers must be some of {', '.join(makers)}, not {', '.join(tiers) or 'none'}")
         self.tiers: list[Tier] = [makers[name]() for name in tiers]
@@ -176,4 +184,5 @@ def _own_code() -> str:
     shared = ("compiler_flags.py", "simulator_flags.py", "simulator_messages.py", "simulator_units.py")
     files = [*(here / name for name in shared), *sorted(set(here.glob("cuda*.py")) - {*_OF_THE_DEVICE})]
     files += sorted((here.parent / "simulator" / "binding").glob("b*"))
+    files += sorted((here / "cuda_include" / "moore_mini").iterdir())
     return content_hash([path.read_text(encoding="utf-8") for path in files])

@@ -24,8 +24,8 @@ _IGNORED = re.compile(
     r'R"(?P<mark>[^\s()\\]{0,16})\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/',
     re.DOTALL,
 )
-_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE)
-_PYTORCHS = re.compile(r"(?:torch|ATen|c10|caffe2|pybind11|at)/|Python\.h$")
+INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE)
+PYTORCHS = re.compile(r"(?:torch|ATen|c10|caffe2|pybind11|at)/|Python\.h$")
 _KNOWN_HEADERS = frozenset(
     """
     ATen/Dispatch.h ATen/DeviceGuard.h ATen/core/Tensor.h ATen/cuda/CUDAContext.h ATen/cuda/CUDAContextLight.h
@@ -67,7 +67,7 @@ _PYBIND = re.compile(
     r"\bpy(?:bind11)?::(?!(?:arg|none|call_guard|gil_scoped_release|module_?|literals)\b)|\bPYBIND11_(?!MODULE\b)"
     r"|wrap_pybind_function"
 )
-_SCOPED = re.compile(r"(?<![\w:])(?:::[ \t]*)?(torch|at|c10)\s*::\s*(?:(cuda)\s*::\s*)?(\w+)")
+SCOPED = re.compile(r"(?<![\w:])(?:::[ \t]*)?(torch|at|c10)\s*::\s*(?:(cuda)\s*::\s*)?(\w+)")
 _USING = re.compile(
     r"\b(?:using\s+namespace|namespace\s+\w+\s*=)\s*(?:::)?\s*(?:torch|at|c10)\b|\bnamespace\s+(?:torch|at|c10)\b"
 )
@@ -76,6 +76,7 @@ _STEERING = re.compile(
     r"(?:AT|C10|TORCH|PYBIND11|CAFFE2|FBCODE|USE|MOORE)_\w+|_GLIBCXX\w*|__\w+|private|protected|class|struct|namespace"
     r"|Tensor|torch|at|c10|const|inline|static|template|typename"
 )
+_TESTED = re.compile(r"^[ \t]*#[ \t]*(?:el)?if\w*\b.*\b(?:TORCH|AT|C10|CAFFE2|PYBIND11)_\w+.*", re.MULTILINE)
 _DEFINED = re.compile(r"^[ \t]*#[ \t]*(?:define|undef)[ \t]+(\w+)", re.MULTILINE)
 _HALF_FLAGS = re.compile(r"__CUDA_NO_\w+__|_USE_MATH_DEFINES|__STDC_\w+")
 
@@ -103,8 +104,8 @@ def reason_for_full(extension: Extension, flags: CudaFlags, index: Index) -> str
 
 
 def _unknown_header(text: str, own: set[str]) -> str | None:
-    for path in _INCLUDE.findall(text):
-        if path not in own and _PYTORCHS.match(path) and path not in UMBRELLAS and path not in _KNOWN_HEADERS:
+    for path in INCLUDE.findall(text):
+        if path not in own and PYTORCHS.match(path) and path not in UMBRELLAS and path not in _KNOWN_HEADERS:
             return f"header {path}"
     return None
 
@@ -116,9 +117,11 @@ def _reason(text: str, index: Index) -> str | None:
     for name in _DEFINED.findall(text):
         if _STEERING.fullmatch(name) and not _HALF_FLAGS.fullmatch(name):
             return f"#define {name}"
+    if found := _TESTED.search(text):
+        return " ".join(found[0].split())[:80]
     if "##" in text and re.search(r"\b(?:torch|at|c10)\b", text):
         return "pasted tokens"
-    for _scope, cuda, name in _SCOPED.findall(text):
+    for _scope, cuda, name in SCOPED.findall(text):
         known = name in _CUDA_NAMES if cuda else name in _NAMES or _is_tensor_name(name, index)
         if not known:
             return f"torch's {name}"

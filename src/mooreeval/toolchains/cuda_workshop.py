@@ -92,7 +92,7 @@ class Workshop:
     def compile(self, phase: Phase, command: Sequence[str], texts: Mapping[str, str]) -> None:
         """Run a compiler. Raises CompileFailed where it refuses the sources, whose `texts` are given by name."""
         ran = self.run(phase, command)
-        messages = parse(ran.log, texts)
+        messages = parse(_as_written(ran.log), texts)
         if ran.returncode != 0:
             raise self._refusal(phase, ran, messages)
         self.warnings += diagnostics([m for m in messages if m.severity == "warning"])[:5]
@@ -102,7 +102,7 @@ class Workshop:
         ran = self.run("link", command)
         if ran.returncode != 0:
             raise self._refusal("link", ran, parse(ran.log, {}))
-        return [name for name in undefined_names(ran.log) if name not in may_be_missing]
+        return [name for name in undefined_names(_as_written(ran.log)) if name not in may_be_missing]
 
     def run(self, phase: str, command: Sequence[str]) -> Ran:
         """Raises DeadlineReached, and NotJudged where the compiler itself failed."""
@@ -120,12 +120,17 @@ class Workshop:
 
     def _refusal(self, phase: Phase, ran: Ran, messages: list[Message]) -> CompileFailed:
         errors = errors_of(messages)
-        log = demangled(ran.log.replace(f"{self.folder}/", ""))
+        log = _as_written(ran.log.replace(f"{self.folder}/", ""))
         if not errors:
             raise NotJudged(f"the {phase} compiler failed without an error message: {log.strip()[-200:]!r}")
         if phase == "cuda" and "ptxas " in ran.log and not errors[0].file:
             phase = "device"
         return CompileFailed(phase, messages, log)
+
+
+def _as_written(log: str) -> str:
+    """Names as the sources know them."""
+    return demangled(log).replace("moore_mini::", "at::")
 
 
 def write_unit(unit: Unit, folder: Path) -> None:

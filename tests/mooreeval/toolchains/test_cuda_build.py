@@ -71,7 +71,7 @@ class TestRealBuilds:
 
     pytestmark = needs_cuda
 
-    @pytest.mark.parametrize("tier", ["slim", "full"])
+    @pytest.mark.parametrize("tier", ["mini", "slim", "full"])
     def test_each_tier_makes_a_module_that_python_imports(self, tier: str, cache: Path) -> None:
         built = toolchain(cache, tier).build(inline(KERNEL), 900)
         assert isinstance(built, Artefact), built
@@ -79,12 +79,15 @@ class TestRealBuilds:
         assert built.seconds > 0
         assert imported(built) == "run"
 
+    @pytest.mark.parametrize("tiers", [("mini", "slim", "full"), ("slim", "full")], ids="+".join)
     @pytest.mark.parametrize("case", cuda_build.honest(), ids=lambda case: case[0])
-    def test_the_gallerys_honest_candidates_build(self, case: tuple[str, Path, Path], cache: Path) -> None:
+    def test_the_gallerys_honest_candidates_build(
+        self, case: tuple[str, Path, Path], tiers: tuple[str, ...], cache: Path
+    ) -> None:
         extensions = cuda_build.recorded(case[1], case[2])
         assert extensions
         for extension in extensions:
-            built = toolchain(cache).build(extension, 900)
+            built = toolchain(cache, *tiers).build(extension, 900)
             assert isinstance(built, Artefact), built
             names = {name for name, _ in extension.functions or ()}
             assert names <= set(imported(built).split())
@@ -117,6 +120,21 @@ class TestRealBuilds:
         assert failure.reason.startswith(place)
         assert text in failure.reason
         assert str(failure.diagnostics[0].place) == place
+
+    def test_what_the_smallest_header_lacks_is_built_against_the_next(self, cache: Path) -> None:
+        source = KERNEL.replace("return y;", "return y.sum() * 2;")
+        built = toolchain(cache, "mini", "slim", "full").build(inline(source), 900)
+        assert isinstance(built, Artefact), built
+        assert built.tier == "slim"
+
+    def test_all_tiers_name_a_tensor_alike(self, cache: Path) -> None:
+        broken = inline(KERNEL.replace("return y;", "return y + nothing(y);"))
+        reasons = {}
+        for tier in ("mini", "slim"):
+            failure = toolchain(cache, tier).build(broken, 900)
+            assert isinstance(failure, BuildFailure)
+            reasons[tier] = failure.reason
+        assert reasons["mini"] == reasons["slim"]
 
     def test_a_failure_is_confirmed_by_the_full_build(self, cache: Path) -> None:
         failure = toolchain(cache).build(inline(KERNEL.replace("return y;", "return z;")), 900)

@@ -7,6 +7,7 @@
 #pragma once
 #include <ATen/ATen.h>
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,19 +16,25 @@
 #include <utility>
 #include <vector>
 
+// Whose tensors are bound: PyTorch's own, or another type that converts as they do (toolchains/cuda_include).
+#ifndef MOORE_BINDING_TENSORS
+#define MOORE_BINDING_TENSORS at
+#endif
+
 namespace moore_sim::binding {
 
+namespace tensors = ::MOORE_BINDING_TENSORS;
 template <class... T> struct TypeList {};
 
 // The position is the number; what is new goes to the end.
 using Bindable = TypeList<
-    at::Tensor, long, int, bool, double, float, long long, unsigned long, unsigned int, std::string,
-    std::optional<at::Tensor>, std::optional<long>, std::optional<double>, std::optional<int>, std::optional<bool>,
-    std::optional<float>, std::vector<at::Tensor>, std::vector<long>, std::vector<int>, std::vector<double>,
-    std::vector<float>, at::IntArrayRef, at::Scalar, at::ScalarType, at::Device, std::tuple<at::Tensor, at::Tensor>,
-    std::tuple<at::Tensor, at::Tensor, at::Tensor>, std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>,
-    std::pair<at::Tensor, at::Tensor>, short, unsigned char, std::optional<std::vector<long>>,
-    std::optional<at::ScalarType>, std::vector<bool>, std::array<long, 2>, std::array<long, 3>>;
+    tensors::Tensor, long, int, bool, double, float, long long, unsigned long, unsigned int, std::string,
+    std::optional<tensors::Tensor>, std::optional<long>, std::optional<double>, std::optional<int>, std::optional<bool>,
+    std::optional<float>, std::vector<tensors::Tensor>, std::vector<long>, std::vector<int>, std::vector<double>,
+    std::vector<float>, tensors::IntArrayRef, tensors::Scalar, tensors::ScalarType, tensors::Device, std::tuple<tensors::Tensor, tensors::Tensor>,
+    std::tuple<tensors::Tensor, tensors::Tensor, tensors::Tensor>, std::tuple<tensors::Tensor, tensors::Tensor, tensors::Tensor, tensors::Tensor>,
+    std::pair<tensors::Tensor, tensors::Tensor>, short, unsigned char, std::optional<std::vector<long>>,
+    std::optional<tensors::ScalarType>, std::vector<bool>, std::array<long, 2>, std::array<long, 3>>;
 
 inline constexpr int NOTHING = -1;  // void
 

@@ -1,0 +1,49 @@
+"""The small tensor header takes only what it knows, and never what it could read otherwise than PyTorch's own."""
+
+import pytest
+
+from mooreeval.toolchains.base import Extension, Source
+from mooreeval.toolchains.cuda_mini import reason_against
+from mooreeval.toolchains.cuda_slim import Index
+
+INDEX = Index(functions={"relu": [], "softmax": []})
+ORDINARY = """
+#include <torch/extension.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <cub/cub.cuh>
+__global__ void relu(const float* x, float* y, int n) {}
+torch::Tensor my_relu(const torch::Tensor& x, c10::optional<at::Tensor> bias) {
+  TORCH_CHECK(x.dim() == 2, "two, not ", x.dim());  // TORCH_VERSION_MAJOR
+  const c10::cuda::CUDAGuard guard(x.device());
+  auto y = torch::zeros({x.size(0)}, torch::TensorOptions().dtype(torch::kFloat32).device(torch::kCUDA));
+  relu<<<1, 1, 0, at::cuda::getCurrentCUDAStream()>>>(x.data_ptr<float>(), y.data_ptr<float>(), 1);
+  C10_CUDA_KERNEL_LAUNCH_CHECK();
+  return y;
+}
+"""
+
+
+def reason(text: str) -> str | None:
+    return reason_against(Extension("k", (Source("cuda_sources[0]", "cuda", text),), None), INDEX)
+
+
+def test_ordinary_code_is_taken() -> None:
+    assert reason(ORDINARY) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "auto y = torch::softmax(x, 0);",
+        "auto s = c10::cuda::getStreamFromPool();",
+        "c10::SmallVector<int, 4> v;",
+        "#if TORCH_VERSION_MAJOR < 2\n#endif",
+        "AT_DISPATCH_ALL_TYPES_AND2(a, b, c, d, [&] {});",
+        "#include <ATen/AccumulateType.h>",
+        "#include <torch/script.h>",
+        "torch::Tensor relu(torch::Tensor x) { return x; }",
+        "at::Half h = 0; float f = at::opmath_type<at::Half>(h);",
+    ],
+)
+def test_what_it_does_not_know_is_left_to_pytorchs_own_headers(line: str) -> None:
+    assert reason(f"{ORDINARY}\n{line}\n") is not None
