@@ -14,8 +14,9 @@ import torch
 
 from mooreeval.config import Tolerance
 from mooreeval.execute.compare_patterns import Pattern, layout_pattern, number, source_pattern, value_patterns
-from mooreeval.execute.compare_values import Reference, Tally, boxes, chunk_of, tally
+from mooreeval.execute.compare_values import FLOAT8, Reference, Tally, boxes, chunk_of, tally
 from mooreeval.execute.compare_where import index_text, unravel, where_wrong
+from mooreeval.execute.wire import Opaque
 from mooreeval.verdict import Mismatch
 
 EXAMPLES = 5
@@ -36,10 +37,11 @@ def compare_outputs(
 ) -> Mismatch | None:
     """The first difference between a candidate's outputs and the reference's, or None where they agree.
 
-    The values are tensors, numbers, strings, None, or tuples, lists and dicts of those. `expected32` is the reference
-    in the task's own precision, `expected64` the same structure computed in float64 where that was possible.
-    `devices` name where each tensor of `got` was, in its own order. `inputs` are (name, tensor) that an output
-    may turn out to be a copy of.
+    The values are tensors, numbers, strings, None, or tuples, lists and dicts of those; what is `Opaque` equals
+    nothing. `expected32` is the reference in the task's own precision, `expected64` the same structure computed in
+    float64 where that was possible. `devices` name where each tensor of `got` was, `expected_devices` where each of
+    `expected32` belongs, each in its own order. `inputs` are (name, tensor) that an output may turn out to be a copy
+    of.
     """
     tolerance = tolerance or Tolerance()
     fault = _structure("output", got, expected32)
@@ -50,7 +52,7 @@ def compare_outputs(
         fault = _form(leaf)
         if fault is not None:
             return _with_swap_hint(fault, leaf, leaves, tolerance)
-    fault = _device("output", got, devices, expected_devices)
+    fault = _device("output", (got, devices), (expected32, expected_devices))
     return fault or _first_wrong_value(leaves, tolerance, inputs)
 
 
@@ -95,9 +97,11 @@ def _mutation_story(path: str, untouched: bool, got: torch.Tensor, original: Any
 
 
 def _same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Equal elements, NaN equal to NaN, in chunks."""
+    """Equal elements, NaN equal to NaN, in chunks. Of bools the bytes."""
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
+    if a.dtype is torch.bool:
+        a, b = a.view(torch.uint8), b.view(torch.uint8)
     parts = ((a[box], b[box]) for box in boxes(tuple(a.shape), chunk_of(a)))
     return all(bool(((x == y) | ((x != x) & (y != y))).all()) for x, y in parts)
 
@@ -140,9 +144,9 @@ def _form(leaf: Leaf) -> Mismatch | None:
     if isinstance(expected, torch.Tensor) != isinstance(got, torch.Tensor):
         return _fault(path, "type", f"{path} is {_kind(got)}; the reference returns {_kind(expected)}.")
     if not isinstance(expected, torch.Tensor):
-        if type(got) is not type(expected):
+        if type(got) is not type(expected) or isinstance(got, Opaque):
             return _fault(path, "type", f"{path} is {_kind(got)}; the reference returns {_kind(expected)}.")
-        if not isinstance(expected, float) and got != expected:
+        if not isinstance(expected, float | complex) and got != expected:
             return _fault(path, "values", f"{path} is {_shown(got)}; expected {_shown(expected)}.")
         return None
     if got.shape != expected.shape:
@@ -165,15 +169,20 @@ def _shape_hint(got: torch.Tensor, expected: torch.Tensor) -> str:
     return ""
 
 
-def _device(path: str, got: Any, devices: Sequence[str] | None, wanted: Sequence[str] | None) -> Mismatch | None:
-    if devices is None or wanted is None:
+def _device(
+    path: str, got: tuple[Any, Sequence[str] | None], wanted: tuple[Any, Sequence[str] | None]
+) -> Mismatch | None:
+    """Both are a structure and its tensors' devices; the structures nest alike."""
+    if got[1] is None or wanted[1] is None:
         return None
-    paths = list(_tensor_paths(path, got))
-    if not len(paths) == len(devices) == len(wanted):  # told by the candidate's process, so it may be anything
+    paths, wanted_paths = list(_tensor_paths(path, got[0])), list(_tensor_paths(path, wanted[0]))
+    devices = list(got[1])
+    if len(paths) != len(devices):  # told by the candidate's process, so it may be anything
         return _fault(path, "device", f"{path} holds {len(paths)} tensors; devices were named for {len(devices)}.")
-    for tensor_path, there, want in zip(paths, devices, wanted, strict=True):
-        if there != want:
-            return _fault(tensor_path, "device", f"{tensor_path} is on {there}; expected on {want}.")
+    wants = dict(zip(wanted_paths, wanted[1], strict=True))
+    for tensor_path, there in zip(paths, devices, strict=True):
+        if there != wants[tensor_path]:
+            return _fault(tensor_path, "device", f"{tensor_path} is on {there}; expected on {wants[tensor_path]}.")
     return None
 
 
@@ -201,9 +210,8 @@ def _first_wrong_value(
 
 def _values(leaf: Leaf, tolerance: Tolerance, sources: Sequence[tuple[str, torch.Tensor]]) -> Mismatch | None:
     path, got, expected, wide = leaf
-    if isinstance(expected, float):  # e.g. the `.item()` of a float32 result: judged like one
-        got, expected = torch.tensor(got, dtype=torch.float32), torch.tensor(expected, dtype=torch.float32)
-        wide = torch.tensor(wide, dtype=torch.float64) if isinstance(wide, float) else None
+    if isinstance(expected, float | complex):
+        got, expected, wide, tolerance = _as_tensors(got, expected, wide, tolerance)
     if not isinstance(expected, torch.Tensor):
         return None
     got, reference = _plain(got), Reference(_plain(expected), _usable(wide, expected))
@@ -211,13 +219,44 @@ def _values(leaf: Leaf, tolerance: Tolerance, sources: Sequence[tuple[str, torch
     return _describe(path, got, reference, counts, tolerance, sources) if counts.wrong else None
 
 
+def _as_tensors(got: Any, expected: Any, wide: Any, tolerance: Tolerance) -> tuple[Any, Any, Any, Tolerance]:
+    """Python's floats and complex numbers, e.g. the `.item()` of a float32 result: judged like one.
+
+    What a float32 cannot hold is a float64 here, as exact as a float32.
+    """
+    is_complex = isinstance(expected, complex)
+    if _in_float32s_range(got, expected):
+        own = torch.complex64 if is_complex else torch.float32
+    else:
+        own, tolerance = (
+            torch.complex128 if is_complex else torch.float64,
+            tolerance.model_copy(update={"float64": tolerance.float32}),
+        )
+    best = torch.complex128 if is_complex else torch.float64
+    wide = torch.tensor(wide, dtype=best) if type(wide) is type(expected) else None
+    return torch.tensor(got, dtype=own), torch.tensor(expected, dtype=own), wide, tolerance
+
+
+def _in_float32s_range(got: complex, expected: complex) -> bool:
+    """Neither is too large for a finite float32, and what is expected is not too small for one that is not 0."""
+    of_got, of_expected = ([abs(p) for p in (v.real, v.imag) if math.isfinite(p)] for v in (got, expected))
+    too_large = any(p > _FLOAT32.max for p in (*of_got, *of_expected))
+    return not too_large and not any(0 < p < _FLOAT32.smallest_normal * _FLOAT32.eps for p in of_expected)
+
+
+_FLOAT32 = torch.finfo(torch.float32)
+
+
 def _plain(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach().resolve_conj().resolve_neg()
 
 
 def _usable(wide: Any, expected: torch.Tensor) -> torch.Tensor | None:
-    """The float64 reference where it has the same form; one of another shape or kind tells nothing."""
-    if not isinstance(wide, torch.Tensor) or wide.shape != expected.shape:
+    """The float64 reference where it has the same form; one of another shape or kind tells nothing.
+
+    Nor does one that the task itself rounds to a float8: it differs by a whole step where it differs at all.
+    """
+    if not isinstance(wide, torch.Tensor) or wide.shape != expected.shape or wide.dtype in FLOAT8:
         return None
     if not (wide.is_floating_point() or wide.is_complex()) or wide.is_complex() != expected.is_complex():
         return None
@@ -291,8 +330,7 @@ def _examples(got: torch.Tensor, reference: Reference, counts: Tally) -> tuple[E
 
 def _number_of(element: torch.Tensor) -> int | float:
     """Integers as such: those beyond 2**53 are different ones as floats. A bool as the byte that it holds."""
-    value = element.view(torch.uint8) if element.dtype is torch.bool else element
-    return float(value) if value.is_floating_point() else int(value)
+    return (element.view(torch.uint8) if element.dtype is torch.bool else element).item()
 
 
 def _with_swap_hint(fault: Mismatch, leaf: Leaf, leaves: list[Leaf], tolerance: Tolerance) -> Mismatch:

@@ -19,7 +19,7 @@ from mooreeval.config import Tolerance
 from mooreeval.execute.compare import compare_inputs, compare_outputs
 from mooreeval.execute.device import open_device
 from mooreeval.execute.device_memory import Exchange
-from mooreeval.execute.tensors import from_wire
+from mooreeval.execute.tensors import devices_of, from_wire
 from mooreeval.verdict import Mismatch
 
 
@@ -44,23 +44,24 @@ class CompareChild:
         except Exception:  # noqa: BLE001  whatever a candidate's bytes do to torch
             return {"malformed": True, "mismatch": None}, {}
         want = {name: from_wire(value, open_tensor=viewed) for name, value in values["want"].items()}
-        mismatch = _compared(got, want, fields)
+        places = devices_of(values["want"]["expected32"], fields["expected_device"])
+        mismatch = _compared(got, want, fields, places)
         if exchange:
             del got, want
             exchange.clear()
         return {"malformed": False, "mismatch": mismatch and mismatch.model_dump(mode="json")}, {}
 
 
-def _compared(got: dict[str, Any], want: dict[str, Any], fields: dict[str, Any]) -> Mismatch | None:
+def _compared(got: dict[str, Any], want: dict[str, Any], fields: dict[str, Any], places: list[str]) -> Mismatch | None:
     """Outputs first, then what was left behind in the inputs."""
-    devices, tolerance = fields["devices"], Tolerance.model_validate(fields["tolerance"])
+    tolerance = Tolerance.model_validate(fields["tolerance"])
     mismatch = compare_outputs(
         got["outputs"],
         want["expected32"],
         want["expected64"],
         tolerance,
-        devices=devices,
-        expected_devices=[fields["expected_device"]] * len(devices),
+        devices=fields["devices"],
+        expected_devices=places,
         inputs=[(f"input[{i}]", t) for i, t in enumerate(want["inputs"]) if isinstance(t, torch.Tensor)],
     )
     return mismatch or compare_inputs(want["inputs"], want["inputs_after"], got["inputs_after"], tolerance)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 
 from mooreeval.config import Tolerance
-from mooreeval.execute.compare_values import Reference, Tally, base_of
+from mooreeval.execute.compare_values import FLOAT8, Reference, Tally, base_of
 
 WHOLE = 1 << 22  # stories about a whole layout are looked for up to this many elements
 FEW = 4  # fewer wrong values fit a factor or an offset by chance
@@ -35,7 +35,10 @@ def _state(tally: Tally, dtype: torch.dtype) -> Pattern | None:
     """What the wrong elements hold."""
     everything = tally.wrong == tally.total
     if tally.unwritten == tally.wrong and (dtype.is_floating_point or dtype.is_complex or tally.wrong >= FEW):
-        return Pattern("unwritten", "were never written: they still hold the fill pattern of fresh memory (0xFF bytes)")
+        also = "; a bool is 0 or 1" if dtype is torch.bool else ""  # 0xFF may be a kernel's idea of true
+        return Pattern(
+            "unwritten", f"were never written: they still hold the fill pattern of fresh memory (0xFF bytes{also})"
+        )
     if tally.zero == tally.wrong:
         whole = tally.nonzero == 0
         return Pattern("all_zero", "are zero, as is the whole output") if whole else Pattern("zero", "are all zero")
@@ -116,9 +119,14 @@ def source_pattern(got: torch.Tensor, sources: Sequence[tuple[str, torch.Tensor]
         return None
     for name, tensor in sources:
         same_kind = tensor.dtype == got.dtype and tensor.numel() == got.numel()
-        if same_kind and torch.equal(tensor.reshape(-1), got.reshape(-1)):
+        if same_kind and torch.equal(_comparable(tensor).reshape(-1), _comparable(got).reshape(-1)):
             return Pattern("equals_input", f"are {name}, unchanged")
     return None
+
+
+def _comparable(tensor: torch.Tensor) -> torch.Tensor:
+    """torch.equal knows no float8, and takes any byte of a bool but 0 for 1."""
+    return tensor.view(torch.uint8) if tensor.dtype in (*FLOAT8, torch.bool) else tensor
 
 
 class _Comparison:
@@ -131,8 +139,8 @@ class _Comparison:
         floating = got.is_floating_point()
         self.base = base_of(got.dtype, tolerance) if floating else 0.0
         self.rms = rms
-        # float32 and float64 sums differ in their last bits whatever their order.
-        self.tight = 16 * torch.finfo(got.dtype).eps if floating else 0.0
+        # float32 and float64 sums differ in their last bits whatever their order. A float8 has no bits to spare.
+        self.tight = 16 * torch.finfo(got.dtype).eps if floating and got.dtype not in FLOAT8 else 0.0
 
     def same(self, a: torch.Tensor, b: torch.Tensor, base: float | None = None) -> bool:
         base = self.base if base is None else base

@@ -6,7 +6,8 @@ The tolerance of a floating element is
 
 where ref is the float64 reference (float32 where there is none, and then without the noise term) and a slice is the
 element's line along the last dimension. Slices under 32 elements say little about scale: there the whole output is
-the slice. Integers and bool are compared exactly. NaN and infinity must stand where the reference has them.
+the slice. Integers and bool are compared exactly. NaN and infinity must stand where the reference has them, in a
+complex number part by part.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ SHORT_SLICE = 32
 
 Box = tuple[slice, ...]
 
+FLOAT8 = (torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz)
 _INTEGER_OF_SIZE = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
@@ -81,6 +83,8 @@ def base_of(dtype: torch.dtype, tolerance: Tolerance) -> float:
         return tolerance.float64
     if dtype in (torch.float32, torch.complex64):
         return tolerance.float32
+    if dtype in FLOAT8 and tolerance.half:  # a last digit is more than that: 1/8 or 1/4
+        return max(tolerance.half, torch.finfo(dtype).eps)
     return tolerance.half
 
 
@@ -102,9 +106,9 @@ def tally(got: torch.Tensor, reference: Reference, tolerance: Tolerance) -> Tall
 def _equal(got: torch.Tensor, own: torch.Tensor) -> bool:
     """Equal to the task's own precision, without a NaN: then within any tolerance, which grants |own - wide|.
 
-    Not for complex numbers and bool: `tally` looks at their bits.
+    Not for complex numbers, bool and float8: `tally` looks at their bits.
     """
-    if got.is_complex() or got.dtype is torch.bool:
+    if got.is_complex() or got.dtype is torch.bool or got.dtype in FLOAT8:
         return False
     return all(torch.equal(got[box], own[box]) for box in boxes(tuple(got.shape), chunk_of(got)))
 
@@ -210,6 +214,8 @@ def _count_box(
         best = own if rule[1].rule == "allclose" else best
         allowed = _allowed(best, got.dtype, *rule)
         wrong = _is_wrong(wide_got, own, best, allowed)
+        if got.is_complex() and not (finite := _finite(wide_got, own)).all():
+            wrong = torch.where(finite, wrong, _any_part_wrong(wide_got, own, best, got.dtype, rule))
     _note_values(result, wide_got)
     if wrong.any():
         _note_wrong(result, start, got, (wide_got, best, allowed), wrong, per_box)
@@ -222,21 +228,50 @@ def _allowed(best: torch.Tensor, dtype: torch.dtype, scale: Scale, tolerance: To
     base = base_of(dtype, tolerance)
     if tolerance.rule == "allclose":
         return base * (1 + best.abs())
-    # Denormals may be flushed. float16's smallest normal number is not negligible, and there the noise term serves.
-    floor = 0.0 if dtype is torch.float16 else torch.finfo(torch.float32).tiny
-    return base * (best.abs() + scale.rms) + tolerance.noise_factor * scale.noise + floor
+    # Each term by itself: a sum of large float64 values would overflow.
+    floor = _floor(dtype) if base else 0.0
+    return base * best.abs() + base * scale.rms + tolerance.noise_factor * scale.noise + floor
+
+
+def _floor(dtype: torch.dtype) -> float:
+    """An error that never counts: denormals may be flushed.
+
+    float16's smallest normal number is not negligible, and there the noise term serves. A float8 has none: one step.
+    """
+    if dtype is torch.float16:
+        return 0.0
+    if dtype in FLOAT8:
+        return torch.finfo(dtype).smallest_normal * torch.finfo(dtype).eps
+    return torch.finfo(torch.float64 if dtype in (torch.float64, torch.complex128) else torch.float32).tiny
 
 
 def _is_wrong(got: torch.Tensor, own: torch.Tensor, best: torch.Tensor, allowed: torch.Tensor) -> torch.Tensor:
     """NaN and infinity are judged by the task's own precision; no NaN ever passes for a number or the reverse."""
-    finite = torch.isfinite(got) & torch.isfinite(own)
     same = (got == own) | (torch.isnan(got) & torch.isnan(own))
-    return torch.where(finite, (got - best).abs() > allowed, ~same)
+    return torch.where(_finite(got, own), (got - best).abs() > allowed, ~same)
+
+
+def _finite(got: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
+    return torch.isfinite(got) & torch.isfinite(own)
+
+
+def _any_part_wrong(
+    got: torch.Tensor, own: torch.Tensor, best: torch.Tensor, dtype: torch.dtype, rule: tuple[Scale, Tolerance]
+) -> torch.Tensor:
+    """Complex numbers that are not finite, of which one part may be a number: both parts as real ones."""
+    got, own, best = (torch.view_as_real(v.resolve_conj()) for v in (got, own, best))
+    scale = Scale(*(v.unsqueeze(-1) if isinstance(v, torch.Tensor) else v for v in (rule[0].rms, rule[0].noise)))
+    return _is_wrong(got, own, best, _allowed(best, dtype, scale, rule[1])).any(-1)
 
 
 def _integers(tensor: torch.Tensor) -> torch.Tensor:
-    """Integers and bool as signed integers of their own size: a bool that holds neither 0 nor 1 equals nothing."""
-    return tensor.contiguous().view(_INTEGER_OF_SIZE[tensor.element_size()])
+    """Elements as signed integers of their own size.
+
+    Of a bool the byte: one that is neither 0 nor 1 equals nothing. To most of PyTorch it is true, but so is 0xFF, with
+    which fresh memory is filled: an output that no kernel wrote would be true everywhere. Viewed before it is copied,
+    because a copy of bools turns every byte but 0 into 1.
+    """
+    return tensor.view(_INTEGER_OF_SIZE[tensor.element_size()]).contiguous()
 
 
 def _numbers(tensor: torch.Tensor) -> torch.Tensor:
@@ -268,7 +303,7 @@ def _note_wrong(
     result.zero += int((got == 0).sum())
     result.nan += int(torch.isnan(got).sum())
     result.expected_zero += int((best == 0).sum())
-    result.unwritten += int(_all_bits_set(raw.reshape(-1)[where]).sum())
+    result.unwritten += int(_all_bits_set(raw).reshape(-1)[where].sum())
     _note_errors(result, got, best)
     if not got.is_complex():
         pick = (

@@ -6,12 +6,13 @@ an `open_tensor` that reads one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
-from mooreeval.execute.wire import DTYPES, DeviceTensor, Opaque, TensorData
+from mooreeval.execute.wire import DTYPES, MAX_DEPTH, DeviceTensor, Opaque, TensorData, opaque_name
 
 Export = Callable[[torch.Tensor], DeviceTensor]
 OpenTensor = Callable[[DeviceTensor], torch.Tensor]
@@ -20,15 +21,40 @@ _TORCH_DTYPES = {name: getattr(torch, name) for name in DTYPES}
 _NAMES = {dtype: name for name, dtype in _TORCH_DTYPES.items()}
 
 
+ALIGNMENT = 16  # bytes: of a complex128 element, the strictest that torch has
+
+
 def tensor_to_wire(tensor: torch.Tensor, export: Export | None = None) -> TensorData | DeviceTensor | Opaque:
-    """Elements of a tensor in row-major order; a dtype or layout that does not cross becomes `Opaque`."""
-    if tensor.layout is not torch.strided or tensor.dtype not in _NAMES:
-        return Opaque(f"tensor of {tensor.dtype}, {tensor.layout}")
+    """Elements of a tensor in row-major order; a tensor that does not cross becomes `Opaque`."""
+    if (name := foreign_name(tensor)) is not None:
+        return Opaque(name)
     if export is not None and tensor.is_cuda and tensor.numel():
         return export(tensor.detach().resolve_conj().resolve_neg())
-    plain = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()
+    plain = _as_bytes(tensor.detach().resolve_conj().resolve_neg()).cpu().contiguous()
     raw = plain.reshape(-1).view(torch.uint8) if plain.numel() else torch.empty(0, dtype=torch.uint8)
     return TensorData(_NAMES[tensor.dtype], tuple(tensor.shape), tuple(tensor.stride()), memoryview(raw.numpy()))
+
+
+def _as_bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """A bool tensor as the bytes that it holds: a copy of bools turns every byte but 0 into 1."""
+    return tensor.view(torch.uint8) if tensor.dtype is torch.bool else tensor
+
+
+def foreign_name(leaf: Any) -> str | None:
+    """What a leaf is called that does not cross; None for one that does.
+
+    Subclasses do not cross: they can redefine what equality means.
+    """
+    if not isinstance(leaf, torch.Tensor):
+        plain = leaf is None or type(leaf) in (bool, int, float, complex, str, TensorData)
+        return opaque_name(leaf) if plain or isinstance(leaf, Opaque) else type(leaf).__qualname__
+    if type(leaf) not in (torch.Tensor, torch.nn.Parameter):
+        return type(leaf).__qualname__
+    if leaf.layout is not torch.strided or leaf.dtype not in _NAMES:
+        return f"tensor of {leaf.dtype}, {leaf.layout}"
+    if leaf.is_nested or leaf.is_meta:
+        return "nested tensor" if leaf.is_nested else "tensor on the meta device"
+    return None
 
 
 def tensor_from_wire(data: TensorData, *, restride: bool = True) -> torch.Tensor:
@@ -36,11 +62,11 @@ def tensor_from_wire(data: TensorData, *, restride: bool = True) -> torch.Tensor
     dtype = _TORCH_DTYPES[data.dtype]
     if not data.data.nbytes:
         return torch.empty(data.shape, dtype=dtype)
-    flat = torch.frombuffer(data.data, dtype=torch.uint8).view(dtype).reshape(data.shape)
-    if not restride or flat.stride() == data.stride or not is_dense(data.shape, data.stride):
-        return flat
-    out = torch.empty_strided(data.shape, data.stride, dtype=dtype)
-    return out.copy_(flat)
+    raw = torch.frombuffer(data.data, dtype=torch.uint8)
+    if raw.data_ptr() % ALIGNMENT:
+        raw = raw.clone()
+    flat = raw.view(dtype).reshape(data.shape)
+    return restrided(flat, data.stride) if restride else flat
 
 
 def is_dense(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
@@ -69,20 +95,72 @@ def restrided(flat: torch.Tensor, stride: tuple[int, ...]) -> torch.Tensor:
     """A tensor of the same elements with these strides where they address each element once; else itself."""
     if flat.stride() == stride or not is_dense(tuple(flat.shape), stride):
         return flat
-    return torch.empty_strided(flat.shape, stride, dtype=flat.dtype, device=flat.device).copy_(flat)
+    out = torch.empty_strided(flat.shape, stride, dtype=flat.dtype, device=flat.device)
+    _as_bytes(out).copy_(_as_bytes(flat))
+    return out
 
 
-def to_wire(value: Any, export: Export | None = None) -> Any:
-    """A torch structure as a wire value. Subclasses of Tensor do not cross: they can redefine what equality means."""
-    return _map(value, lambda leaf: _leaf_to_wire(leaf, export))
+def to_wire(value: Any, export: Export | None = None, depth: int = 0) -> Any:
+    """A torch structure as a wire value; what does not cross is `Opaque` there, see `first_foreign`."""
+    if not isinstance(value, list | tuple | dict):
+        return tensor_to_wire(value, export) if isinstance(value, torch.Tensor) else _plain_to_wire(value)
+    if (name := opaque_name(value, depth)) is not None:
+        return Opaque(name)
+    if isinstance(value, dict):
+        return {k: to_wire(v, export, depth + 1) for k, v in value.items()}
+    items = [to_wire(v, export, depth + 1) for v in value]
+    return tuple(items) if isinstance(value, tuple) else items
 
 
-def _leaf_to_wire(leaf: Any, export: Export | None) -> Any:
-    if type(leaf) in (torch.Tensor, torch.nn.Parameter):
-        return tensor_to_wire(leaf, export)
-    if leaf is None or type(leaf) in (bool, int, float, str):
-        return leaf
-    return leaf if isinstance(leaf, TensorData | Opaque) else Opaque(type(leaf).__qualname__)
+def _plain_to_wire(leaf: Any) -> Any:
+    name = foreign_name(leaf)
+    return leaf if name is None or isinstance(leaf, Opaque) else Opaque(name)
+
+
+def first_foreign(value: Any, path: str, depth: int = 0) -> tuple[str, str] | None:
+    """The place and the name of the first thing in a torch structure that does not cross; None where all of it does."""
+    if not isinstance(value, list | tuple | dict):
+        name = foreign_name(value)
+        return None if name is None else (path, name)
+    if (name := opaque_name(value, depth)) is not None:
+        return path, name
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    below = (first_foreign(v, f"{path}[{k!r}]", depth + 1) for k, v in items)
+    return next((found for found in below if found is not None), None)
+
+
+def crossing_tensors(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
+    """The tensors of a structure that cross, in the order in which they do."""
+    if isinstance(value, list | tuple | dict):
+        if opaque_name(value, depth) is None:
+            for item in value.values() if isinstance(value, dict) else value:
+                yield from crossing_tensors(item, depth + 1)
+    elif isinstance(value, torch.Tensor) and foreign_name(value) is None:
+        yield value
+
+
+def kept_on_host(wire: Any, kept: Iterator[bool]) -> Any:
+    """An expected output with `on_host` where `kept` says so, one after the other of its tensors."""
+
+    def marked(leaf: Any) -> Any:
+        if not isinstance(leaf, TensorData | DeviceTensor):
+            return leaf
+        on_host = next(kept)
+        return dataclasses.replace(leaf, on_host=True) if on_host and isinstance(leaf, TensorData) else leaf
+
+    return _map(wire, marked)
+
+
+def devices_of(wire: Any, device: str) -> list[str]:
+    """Where each tensor of an expected output belongs, in its order: on the host, or on this device."""
+    devices: list[str] = []
+
+    def note(leaf: Any) -> None:
+        if isinstance(leaf, TensorData | DeviceTensor):
+            devices.append("cpu" if isinstance(leaf, TensorData) and leaf.on_host else device)
+
+    _map(wire, note)
+    return devices
 
 
 def from_wire(
@@ -112,11 +190,11 @@ def map_tensors(value: Any, convert: Callable[[torch.Tensor], Any]) -> Any:
     return _map(value, lambda leaf: convert(leaf) if isinstance(leaf, torch.Tensor) else leaf)
 
 
-def _map(value: Any, convert: Callable[[Any], Any]) -> Any:
-    if isinstance(value, tuple):
-        return tuple(_map(v, convert) for v in value)
-    if isinstance(value, list):
-        return [_map(v, convert) for v in value]
+def _map(value: Any, convert: Callable[[Any], Any], depth: int = 0) -> Any:
+    """What is nested too deep to cross is a leaf."""
+    if depth >= MAX_DEPTH or not isinstance(value, list | tuple | dict):
+        return convert(value)
     if isinstance(value, dict):
-        return {k: _map(v, convert) for k, v in value.items()}
-    return convert(value)
+        return {k: _map(v, convert, depth + 1) for k, v in value.items()}
+    items = [_map(v, convert, depth + 1) for v in value]
+    return tuple(items) if isinstance(value, tuple) else items

@@ -6,7 +6,8 @@ A message is one frame:
     sizes    one unsigned 64-bit length for each buffer
     text     JSON: {"op": ..., ...}; small control data only
     buffers  raw bytes; a tensor's buffer begins with a fixed descriptor (`TENSOR`, shape, strides), then its elements,
-             or the handle of the device memory that holds them
+             or the handle of the device memory that holds them. The descriptor is a multiple of 16 bytes, which is
+             what torch's vector code asks of the address of a complex128 element
 
 The receiver states how much it is willing to read, so a hostile peer can't exhaust its memory. Nothing read from the
 wire is evaluated, imported or unpickled.
@@ -26,23 +27,28 @@ from typing import Any
 from mooreeval.errors import WireError
 
 MAGIC = b"MOOR"
-VERSION = 1
+VERSION = 2
 HEADER = struct.Struct("<4sHHQ")  # magic, version, buffers, bytes of text
-TENSOR = struct.Struct("<BBHI")  # dtype code, dimensions, flags, reserved; then shape and strides as int64 each
+TENSOR = struct.Struct("<BBH12x")  # dtype code, dimensions, flags; then shape and strides as int64 each
 ON_DEVICE = 1  # flag: a handle stands in the elements' place
+ON_HOST = 2  # flag: see `TensorData.on_host`
 HANDLE_BYTES = 64
 MAX_TEXT = 8 << 20
 MAX_BUFFERS = 4096
 MAX_DIMENSIONS = 64
+MAX_DEPTH = 32  # containers in containers
+MAX_INT_BITS = 4096
 
 # Codes are part of the format: append, never renumber.
 DTYPES = (
     "float32", "float64", "float16", "bfloat16", "uint8", "int8", "int16", "int32", "int64", "bool",
     "complex64", "complex128", "uint16", "uint32", "uint64",
+    "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz",
 )  # fmt: skip
 ITEMSIZE = {
     "float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "uint8": 1, "int8": 1, "int16": 2, "int32": 4,
     "int64": 8, "bool": 1, "complex64": 8, "complex128": 16, "uint16": 2, "uint32": 4, "uint64": 8,
+    "float8_e4m3fn": 1, "float8_e5m2": 1, "float8_e4m3fnuz": 1, "float8_e5m2fnuz": 1,
 }  # fmt: skip
 
 
@@ -56,12 +62,16 @@ class DeadlineExceeded(WireError):
 
 @dataclass(frozen=True)
 class TensorData:
-    """A tensor as bytes. `data` holds the elements in row-major order; `stride` tells how they lay (elements)."""
+    """A tensor as bytes. `data` holds the elements in row-major order; `stride` tells how they lay (elements).
+
+    `on_host` of an expected output: the task keeps it on the CPU, whatever device it runs on.
+    """
 
     dtype: str
     shape: tuple[int, ...]
     stride: tuple[int, ...]
     data: memoryview
+    on_host: bool = False
 
     def nbytes(self) -> int:
         return math.prod(self.shape) * ITEMSIZE[self.dtype]
@@ -95,8 +105,8 @@ class Message:
 def pack_tensor(tensor: AnyTensor) -> list[memoryview]:
     """Descriptor and elements, to be sent one after the other as one buffer."""
     dims = len(tensor.shape)
-    on_device = isinstance(tensor, DeviceTensor)
-    head = TENSOR.pack(DTYPES.index(tensor.dtype), dims, ON_DEVICE if on_device else 0, 0)
+    flags = ON_DEVICE if isinstance(tensor, DeviceTensor) else ON_HOST if tensor.on_host else 0
+    head = TENSOR.pack(DTYPES.index(tensor.dtype), dims, flags)
     head += struct.pack(f"<{2 * dims}q", *tensor.shape, *tensor.stride)
     return [memoryview(head), memoryview(tensor.handle) if isinstance(tensor, DeviceTensor) else tensor.data]
 
@@ -105,23 +115,23 @@ def unpack_tensor(buffer: memoryview) -> AnyTensor:
     """The tensor in a buffer; WireError where descriptor and length disagree."""
     if len(buffer) < TENSOR.size:
         raise WireError("tensor buffer is shorter than its descriptor")
-    code, dims, flags, _reserved = TENSOR.unpack_from(buffer)
+    code, dims, flags = TENSOR.unpack_from(buffer)
     start = TENSOR.size + 16 * dims
     if code >= len(DTYPES) or dims > MAX_DIMENSIONS or len(buffer) < start:
         raise WireError("invalid tensor descriptor")
     numbers = struct.unpack_from(f"<{2 * dims}q", buffer, TENSOR.size)
     shape, stride, rest = numbers[:dims], numbers[dims:], buffer[start:]
     expected = HANDLE_BYTES if flags == ON_DEVICE else math.prod(shape) * ITEMSIZE[DTYPES[code]]
-    if any(n < 0 for n in shape) or flags not in (0, ON_DEVICE) or expected != len(rest):
+    if any(n < 0 for n in shape) or flags not in (0, ON_DEVICE, ON_HOST) or expected != len(rest):
         raise WireError("tensor buffer does not fit its shape")
     if flags == ON_DEVICE:
         return DeviceTensor(DTYPES[code], shape, stride, bytes(rest))
-    return TensorData(DTYPES[code], shape, stride, rest)
+    return TensorData(DTYPES[code], shape, stride, rest, flags == ON_HOST)
 
 
 # --------------------------------------------------------------------------------------------------- structured values
-# A value is None, bool, int, float, str, TensorData, DeviceTensor, or list/tuple/dict of values. `Opaque` stands for
-# anything else.
+# A value is None, bool, int, float, complex, str, TensorData, DeviceTensor, or list/tuple/dict of values, whose keys
+# are strings, whole numbers or tuples of those. `Opaque` stands for anything else.
 
 
 @dataclass(frozen=True)
@@ -143,27 +153,66 @@ def flatten_value(value: Any) -> tuple[Any, list[AnyTensor]]:
 
 
 def _flatten(value: Any, pieces: _Pieces, depth: int) -> Any:
-    if depth > 32:
-        return {"opaque": "structure nested over 32 levels"}
     if isinstance(value, TensorData | DeviceTensor):
         pieces.tensors.append(value)
         return {"tensor": len(pieces.tensors) - 1}
-    if value is None or isinstance(value, bool | str):
-        return {"plain": value}
-    if isinstance(value, int):
-        return {"int": str(value)}
-    if isinstance(value, float):
-        return {"float": value.hex()}
+    if (name := opaque_name(value, depth)) is not None:
+        return {"opaque": name[:200]}
     if isinstance(value, list | tuple):
         kind = "tuple" if isinstance(value, tuple) else "list"
         return {kind: [_flatten(v, pieces, depth + 1) for v in value]}
-    if isinstance(value, dict) and all(isinstance(k, str | int) for k in value):
-        return {"dict": [[k, _flatten(v, pieces, depth + 1)] for k, v in value.items()]}
-    name = value.type_name if isinstance(value, Opaque) else type(value).__qualname__
-    return {"opaque": name[:200]}
+    if isinstance(value, dict):
+        return {"dict": [[_flat_key(k), _flatten(v, pieces, depth + 1)] for k, v in value.items()]}
+    return _flat_number(value)
 
 
-def restore_value(tree: Any, tensors: list[AnyTensor]) -> Any:
+def _flat_number(value: Any) -> Any:
+    if value is None or isinstance(value, bool | str):
+        return {"plain": value}
+    if isinstance(value, int):
+        return {"int": str(int(value))}
+    if isinstance(value, float):
+        return {"float": value.hex()}
+    return {"complex": [value.real.hex(), value.imag.hex()]}
+
+
+def opaque_name(value: Any, depth: int = 0) -> str | None:
+    """What a value is called that does not cross at this depth; None for one that does, whatever it holds."""
+    if isinstance(value, Opaque):
+        return value.type_name
+    if isinstance(value, list | tuple | dict) and depth >= MAX_DEPTH:
+        return f"{type(value).__qualname__} nested over {MAX_DEPTH} levels"
+    if isinstance(value, dict):
+        strange = next((k for k in value if not _is_key(k, depth)), None)
+        return None if strange is None else f"dict with a key of type {type(strange).__qualname__}"
+    if isinstance(value, int):
+        return None if value.bit_length() <= MAX_INT_BITS else f"int of {value.bit_length()} bits"
+    crosses = value is None or isinstance(value, str | float | complex | list | tuple | TensorData | DeviceTensor)
+    return None if crosses else type(value).__qualname__
+
+
+def _is_key(key: Any, depth: int) -> bool:
+    if isinstance(key, tuple):
+        return depth < MAX_DEPTH and all(_is_key(k, depth + 1) for k in key)
+    return isinstance(key, str | int) and opaque_name(key) is None
+
+
+def _flat_key(key: Any) -> Any:
+    """Strings and numbers of usual size as JSON has them."""
+    if isinstance(key, tuple):
+        return {"tuple": [_flat_key(k) for k in key]}
+    return key if isinstance(key, bool | str) else int(key)
+
+
+def _restored_key(tree: Any) -> Any:
+    if isinstance(tree, dict):
+        return tuple(_restored_key(k) for k in tree["tuple"])
+    if not isinstance(tree, str | int):
+        raise TypeError("no key")
+    return tree
+
+
+def restore_value(tree: Any, tensors: list[AnyTensor], depth: int = 0) -> Any:
     """Inverse of `flatten_value`; WireError on a tree that it can't have made."""
     try:
         ((kind, body),) = tree.items()
@@ -175,14 +224,19 @@ def restore_value(tree: Any, tensors: list[AnyTensor]) -> Any:
             return int(body)
         if kind == "float":
             return float.fromhex(body)
-        if kind in ("list", "tuple"):
-            items = [restore_value(v, tensors) for v in body]
-            return tuple(items) if kind == "tuple" else items
-        if kind == "dict":
-            return {k: restore_value(v, tensors) for k, v in body}
+        if kind == "complex":
+            real, imag = body
+            return complex(float.fromhex(real), float.fromhex(imag))
         if kind == "opaque":
             return Opaque(str(body))
-    except (AttributeError, ValueError, TypeError, IndexError, RecursionError) as error:
+        if depth >= MAX_DEPTH:
+            raise WireError("a value on the wire is nested too deep")
+        if kind in ("list", "tuple"):
+            items = [restore_value(v, tensors, depth + 1) for v in body]
+            return tuple(items) if kind == "tuple" else items
+        if kind == "dict":
+            return {_restored_key(k): restore_value(v, tensors, depth + 1) for k, v in body}
+    except (AttributeError, KeyError, ValueError, TypeError, IndexError, OverflowError, RecursionError) as error:
         raise WireError(f"invalid value on the wire: {type(error).__name__}") from error
     raise WireError(f"unknown kind of value on the wire: {str(kind)[:40]}")
 

@@ -10,6 +10,7 @@ import torch
 from mooreeval.config import Tolerance
 from mooreeval.execute.compare import compare_inputs, compare_outputs
 from mooreeval.execute.compare_values import CHUNK, Reference, boxes, tally
+from mooreeval.execute.wire import DTYPES, Opaque
 
 
 def randn(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> torch.Tensor:
@@ -34,6 +35,11 @@ def kind(got, expected, wide=None, **more) -> str | None:
         torch.uint8,
         torch.bool,
         torch.complex64,
+        torch.complex128,
+        torch.float8_e4m3fn,
+        torch.float8_e5m2,
+        torch.float8_e4m3fnuz,
+        torch.float8_e5m2fnuz,
     ],
 )
 def test_an_output_equals_itself_whatever_its_shape_and_dtype(shape, dtype):
@@ -138,10 +144,65 @@ def test_integers_and_bool_are_exact():
     assert kind(junk, torch.ones(50, dtype=torch.bool)) == "values"
 
 
+def test_a_byte_of_a_bool_that_is_neither_0_nor_1_equals_nothing_whatever_its_strides():
+    unwritten = torch.full((40, 50), 255, dtype=torch.uint8)
+    want = torch.ones(40, 50, dtype=torch.bool)
+    for got, expected in [
+        (unwritten.view(torch.bool), want),
+        (unwritten.t().view(torch.bool), want.t()),
+        (unwritten.view(torch.bool)[:, ::2], want[:, ::2]),
+    ]:
+        fault = compare_outputs(got, expected)
+        assert fault is not None
+        assert fault.wrong == fault.total
+        assert "never written" in fault.message
+    one = torch.ones(9, dtype=torch.uint8)
+    one[4] = 2
+    assert compare_inputs([one.gt(0)], [one.gt(0)], [one.view(torch.bool)]) is not None
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2])
+def test_a_float8_may_be_off_by_its_last_digit_and_no_more(dtype):
+    want = (randn(4, 64).abs() + 1).to(dtype)
+    step = (want.view(torch.uint8) + 1).view(dtype)
+    assert compare_outputs(step, want, want) is None
+    far = want.clone()
+    far.view(torch.uint8)[2, 5] += 16
+    fault = compare_outputs(far, want, randn(4, 64).to(dtype))
+    assert fault is not None
+    assert (fault.wrong, fault.first) == (1, (2, 5))
+    assert kind(torch.zeros_like(want.float()).to(dtype), want) == "values"
+    assert compare_inputs([want], [want], [step]) is not None
+
+
 def test_large_float64_values_do_not_overflow_the_scale():
     want = torch.full((2, 64), 1e300, dtype=torch.float64)
     assert compare_outputs(want * (1 + 1e-10), want, want) is None
     assert kind(want * 1.1, want, want) == "values"
+    largest = torch.full((2, 64), 1.7e308, dtype=torch.float64)
+    assert compare_outputs(largest.clone(), largest, largest) is None
+    assert kind(largest * 0.9, largest, largest) == "values"
+
+
+def test_small_float64_values_are_not_lost_in_float32s_denormals():
+    want = torch.full((2, 64), 1e-60, dtype=torch.float64)
+    assert kind(want * 2, want, want) == "values"
+
+
+def test_each_part_of_a_complex_number_that_is_not_finite_is_compared():
+    nan, inf = float("nan"), float("inf")
+    want = torch.tensor([complex(nan, 2), complex(inf, -3), complex(1, nan), complex(nan, nan), 1 + 1j] * 10)
+    wide = want.to(torch.complex128)
+    assert compare_outputs(want.clone(), want, wide) is None
+    for place, value in [
+        (0, complex(nan, 3)), (0, complex(nan, nan)), (0, 2j), (1, complex(inf, 3)), (1, complex(-inf, -3)),
+        (2, complex(2, nan)), (3, complex(nan, 0)), (4, complex(1, nan)), (4, complex(inf, 1)),
+    ]:  # fmt: skip
+        got = want.clone()
+        got[place] = value
+        fault = compare_outputs(got, want, wide)
+        assert fault is not None, (place, value)
+        assert (fault.wrong, fault.first) == (1, (place,))
 
 
 def test_complex_outputs_are_compared_as_complex_numbers():
@@ -151,6 +212,18 @@ def test_complex_outputs_are_compared_as_complex_numbers():
     fault = compare_outputs(got, want)
     assert fault is not None
     assert (fault.wrong, fault.first) == (1, (1, 1))
+
+
+@pytest.mark.parametrize("dtype", [getattr(torch, name) for name in DTYPES], ids=str)
+def test_a_difference_is_described_in_every_dtype(dtype):
+    base = torch.randint(0, 2 if dtype is torch.bool else 100, (16, 48)).to(dtype)
+    unwritten = torch.full((16, 48 * dtype.itemsize), 255, dtype=torch.uint8).view(dtype)
+    last = base.clone()
+    last.view(torch.uint8)[-1, -8 * dtype.itemsize :] = 255
+    for got in (base.flip(0), torch.zeros_like(base), base.roll(1, 1), unwritten, last):
+        assert kind(got, base, inputs=[("input[0]", got.clone())]) == "values"
+        assert kind((got, base), (base, got)) == "values"
+        assert compare_inputs([base], [base], [got]) is not None
 
 
 def test_strides_do_not_matter_to_values():
@@ -195,6 +268,32 @@ def test_a_float_is_judged_like_a_float32_result():
     assert compare_outputs(1.00001, 1.0, 1.0) is None
     assert kind(float("nan"), 1.0) == "values"
     assert compare_outputs(float("nan"), float("nan")) is None
+    assert compare_outputs(1.00001 + 2j, 1 + 2j, 1 + 2j) is None
+    assert kind(1 + 2.01j, 1 + 2j) == "values"
+    assert kind(complex(float("nan"), 2), complex(float("nan"), 1)) == "values"
+    assert kind(1.0, 1 + 0j) == "type"
+
+
+def test_a_float_beyond_float32_keeps_its_size_and_infinity_equals_only_itself():
+    inf = float("inf")
+    assert compare_outputs(1e300 * (1 + 1e-6), 1e300) is None
+    for got, expected in [(2e300, 1e300), (2e-300, 1e-300), (1e39, inf), (inf, 1e39), (-inf, inf), (0.0, 1e-60)]:
+        assert kind(got, expected) == "values", (got, expected)
+    assert kind(complex(2e300, 1), complex(1e300, 1)) == "values"
+    assert compare_outputs(inf, inf) is None
+    assert compare_outputs(0.0, 1e-40) is None  # a float32's denormal may be flushed
+
+
+def test_what_did_not_cross_equals_nothing():
+    assert kind((randn(3), Opaque("Out")), (randn(3), Opaque("Out"))) == "type"
+    assert kind(Opaque("Out"), randn(3)) == "type"
+
+
+def test_dicts_have_tuples_as_keys():
+    want = {(0, 1): randn(3), (1, 2): randn(3, seed=1)}
+    assert compare_outputs(dict(reversed(want.items())), want) is None
+    assert kind({(0, 1): randn(3)}, want) == "structure"
+    assert kind({(0, 1): randn(3), (1, 2): randn(3)}, want) == "values"
 
 
 def test_the_first_wrong_output_is_named_by_its_path():
@@ -220,10 +319,19 @@ def test_devices_follow_the_order_of_the_candidates_own_dict():
     assert (fault.kind, fault.output) == ("device", "output['b']")
 
 
+def test_each_output_belongs_where_the_reference_has_it():
+    a, b = randn(3), randn(3, seed=1)
+    want, places = {"a": a, "b": b}, ["cuda:0", "cpu"]
+    assert kind({"b": b, "a": a}, want, devices=["cpu", "cuda:0"], expected_devices=places) is None
+    fault = compare_outputs({"b": b, "a": a}, want, devices=["cuda:0", "cuda:0"], expected_devices=places)
+    assert fault is not None
+    assert fault.message == "output['b'] is on cuda:0; expected on cpu."
+
+
 @pytest.mark.parametrize("devices", [[], ["cuda:0"], ["cuda:0"] * 3])
 def test_a_wrong_number_of_devices_is_a_mismatch_and_no_crash(devices):
     pair = (randn(3), randn(3))
-    assert kind(pair, pair, devices=devices, expected_devices=["cuda:0"] * len(devices)) == "device"
+    assert kind(pair, pair, devices=devices, expected_devices=["cuda:0"] * 2) == "device"
 
 
 def test_allclose_is_kernelbenchs_rule():
