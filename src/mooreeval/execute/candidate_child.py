@@ -33,7 +33,7 @@ from typing import Any
 import torch
 
 from mooreeval.execute.device import Device, open_device
-from mooreeval.execute.tensors import from_wire, map_tensors, to_wire
+from mooreeval.execute.tensors import crossing_tensors, from_wire, to_wire
 from mooreeval.execute.timed_calls import TimedCalls
 from mooreeval.toolchains.base import Extension
 from mooreeval.toolchains.record import Interceptor, Refused, StandIn
@@ -156,11 +156,11 @@ class CandidateChild:
         return answer, out if self.mode == "run" else {}
 
     def _forward(self, inputs: list[Any], devices: list[str]) -> dict[str, Any]:
-        """Wire values of one forward; `devices` receives the device of each tensor it returned."""
+        """Wire values of one forward; `devices` receives the device of each tensor among them."""
         with torch.no_grad():
             result = self.model(*inputs)
         self._device.synchronize()
-        map_tensors(result, lambda t: devices.append(str(t.device)))
+        devices.extend(str(t.device) for t in crossing_tensors(result))
         exchange = self._device.exchange
         export = exchange.export if exchange else None
         sent = {"outputs": to_wire(result, export), "inputs_after": to_wire(inputs, export)}
@@ -193,7 +193,7 @@ class CandidateChild:
         exchange = self._device.exchange
         assert exchange is not None
         index, result = self._timed.output(back)
-        map_tensors(result, lambda t: devices.append(str(t.device)))
+        devices.extend(str(t.device) for t in crossing_tensors(result))
         inputs = self._timed.sets[index]
         sent = {"outputs": to_wire(result, exchange.export), "inputs_after": to_wire(inputs, exchange.export)}
         self._device.synchronize()
@@ -259,7 +259,8 @@ def copy_state(model: torch.nn.Module, state: dict[str, torch.Tensor]) -> None:
     """
     own = model.state_dict()
     for name, value in state.items():
-        if name in own and isinstance(own[name], torch.Tensor) and own[name].shape == value.shape:
+        both = isinstance(own.get(name), torch.Tensor) and isinstance(value, torch.Tensor)
+        if both and own[name].shape == value.shape:
             own[name].copy_(value)
 
 

@@ -18,11 +18,14 @@ from typing import Any
 
 import torch
 
+from mooreeval.errors import TaskError
 from mooreeval.execute.device import Device, open_device, true_precision
+from mooreeval.execute.host_outputs import may_keep_on_host, outputs_on_host
 from mooreeval.execute.reduce import Budget, reduce_task
 from mooreeval.execute.task_module import TaskModule, load_task_module
-from mooreeval.execute.tensors import map_tensors, to_wire
+from mooreeval.execute.tensors import Export, crossing_tensors, first_foreign, kept_on_host, map_tensors, to_wire
 from mooreeval.execute.timed_calls import TimedCalls, make_arenas
+from mooreeval.task import INIT_INPUTS_NAME, INPUTS_NAME
 
 EXAMPLE_BYTES = 256 << 20  # larger example inputs are not sent: a recorder has no use for 6 GB
 
@@ -34,6 +37,8 @@ class ReferenceChild:
         self.device: Device | None = None
         self.module: TaskModule | None = None
         self.model: torch.nn.Module | None = None
+        self._code = ""
+        self._on_host: list[bool] | None = None  # of each output, once it is known
 
     def handle(self, op: str, fields: dict[str, Any], values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         del values
@@ -63,6 +68,7 @@ class ReferenceChild:
         if fields["budget"] is not None:
             reduced = reduce_task(code, fields["candidate_text"], Budget(**fields["budget"]), name=name)
             code = reduced.code
+        self._code, self._on_host = code, None
         self.module = load_task_module(code, name=name, device=self._place)
         self.model = self.module.make_model(fields["weight_seed"])
         state = dict(self.model.state_dict()) if isinstance(self.model, torch.nn.Module) else {}
@@ -72,7 +78,7 @@ class ReferenceChild:
             "forced": list(reduced.forced) if reduced else [],
         }
         values = {
-            "init_inputs": to_wire(list(self.module.init_inputs())),
+            "init_inputs": to_wire(self._checked(list(self.module.init_inputs()), f"{INIT_INPUTS_NAME}()")),
             "state": to_wire(state),
             "example": to_wire(self._example(fields["example_seed"])),
         }
@@ -81,14 +87,14 @@ class ReferenceChild:
     def _example(self, seed: int) -> list[Any] | None:
         """Inputs for the recorder, which has a device of its own, if any: None where they are large."""
         assert self.module is not None
-        inputs = self.module.make_inputs(seed)
+        inputs = self._checked(self.module.make_inputs(seed), f"{INPUTS_NAME}()")
         sizes: list[int] = []
         map_tensors(inputs, lambda t: sizes.append(t.nbytes))
         return inputs if self.device is None or sum(sizes) <= EXAMPLE_BYTES else None
 
     def _trial(self, seed: int) -> dict[str, Any]:
         assert self.module is not None
-        return self._run_on(list(self.module.make_inputs(seed)))
+        return self._run_on(self._checked(list(self.module.make_inputs(seed)), f"{INPUTS_NAME}()"))
 
     def _run_on(self, inputs: list[Any]) -> dict[str, Any]:
         """Both references on these inputs, which are the task's to write to."""
@@ -101,12 +107,16 @@ class ReferenceChild:
         expected64 = to_wire(self._in_float64(before), export)
         if exchange:
             exchange.release()  # float64 copies are the largest that there are
-        expected32 = self.module.forward(self.model, inputs)
+        if self._on_host is None and export is None:
+            follow = may_keep_on_host(self._code)
+            self._on_host = outputs_on_host(self.module, self._code, self.model, before) if follow else []
+        expected32 = self._checked(self.module.forward(self.model, inputs), "output")
+        self._checked(inputs, "input")
         sent = to_wire(before, export)
         untouched = exchange is not None and _same(before, inputs)
         values = {
             "inputs": sent,
-            "expected32": to_wire(map_tensors(expected32, _own_copy) if export is None else expected32, export),
+            "expected32": self._sent(expected32, export),
             "expected64": expected64,
             "inputs_after": sent if untouched else to_wire(inputs, export),
         }
@@ -137,6 +147,24 @@ class ReferenceChild:
         self._timed.use(arenas, leaves, len(seeds))
         self.device.synchronize()
         return {"leaves": leaves}, {"arenas": to_wire(arenas, exchange.export)}
+
+    def _sent(self, outputs: Any, export: Export | None) -> Any:
+        """Expected outputs for the wire, with a mark on those that the task keeps on the CPU."""
+        tensors = list(crossing_tensors(outputs))
+        on_host = [t.device.type == "cpu" for t in tensors] if export else self._on_host or []
+        sent = to_wire(outputs if export else map_tensors(outputs, _own_copy), export)
+        return kept_on_host(sent, iter(on_host)) if len(on_host) == len(tensors) else sent
+
+    def _checked(self, value: Any, path: str) -> Any:
+        """The value itself, where all of it can be handed to another process and compared there."""
+        if (found := first_foreign(value, path)) is None:
+            return value
+        assert self.module is not None
+        place, name = (" ".join(text.split())[:200] for text in found)
+        raise TaskError(
+            f"task {self.module.name}: {place} can't be compared: {name}; a task takes and returns dense tensors, "
+            "numbers, strings, None, and lists, tuples and dicts of those (keys: strings, whole numbers, tuples)"
+        )
 
     def _in_float64(self, inputs: list[Any]) -> Any:
         """The outputs of a float64 copy of the model as it is now, or None where the task does not run in float64."""
