@@ -2,7 +2,8 @@
 
 tests/redteam/NAME/task.py         the task, in the KernelBench format
 tests/redteam/NAME/candidate.py    the attempt
-tests/redteam/NAME/expected.json   {"status": what must be concluded, ...}
+tests/redteam/NAME/expected.json   {"status": what must be concluded, ...}, or
+                                   {"error": what a task's refusal must say, ...}
 """
 
 import json
@@ -14,6 +15,7 @@ from support.selection import selected
 
 from mooreeval.candidate import load_candidate
 from mooreeval.config import load_config
+from mooreeval.errors import TaskError
 from mooreeval.task import load_task
 from mooreeval.verdict import Status
 from mooreeval.verify import LocalVerifier, Outcome
@@ -39,5 +41,9 @@ def outcomes(request: pytest.FixtureRequest) -> Mapping[str, Outcome]:
 def test_the_case_has_its_status(outcomes: Mapping[str, Outcome], case: Path) -> None:
     expected = json.loads((case / "expected.json").read_text(encoding="utf-8"))
     outcome = outcomes[case.name]
+    if "error" in expected:
+        assert isinstance(outcome.error, TaskError)
+        assert expected["error"] in str(outcome.error)
+        return
     assert outcome.verdict is not None, outcome.error
     assert outcome.verdict.status is Status(expected["status"]), outcome.verdict.reason

@@ -1,0 +1,8 @@
+import torch, torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self): super().__init__()
+    def forward(self, x):
+        return torch.complex(torch.log(-x.abs() - 1), x)
+def get_inputs(): return [torch.randn(64, 500)]
+def get_init_inputs(): return []
