@@ -173,7 +173,7 @@ class CandidateChild:
         exchange = self._device.exchange
         assert exchange is not None
         self._timed.use([], [], 0)
-        exchange.clear()
+        exchange.clear(keep_warm=True)
         self._timed.use(from_wire(values["arenas"], open_tensor=exchange.receive), fields["leaves"], fields["count"])
         self._device.synchronize()
         return {"error": None}

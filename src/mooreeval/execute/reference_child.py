@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from mooreeval.errors import TaskError
-from mooreeval.execute.device import Device, open_device, true_precision
+from mooreeval.execute.device import Device, open_device
 from mooreeval.execute.host_outputs import may_keep_on_host, outputs_on_host
 from mooreeval.execute.reduce import Budget, reduce_task
 from mooreeval.execute.task_module import TaskModule, load_task_module
@@ -44,7 +44,6 @@ class ReferenceChild:
         del values
         if op == "start":
             self.device = open_device(fields["backend"], fields["options"])
-            true_precision()
             return {"name": self.device.name, "tensor_device": self.device.tensor_device}, {}
         if op == "prepare":
             return self._prepare(fields)
@@ -56,7 +55,7 @@ class ReferenceChild:
             self._timed.block(self._model, fields["calls"], fields["first"], fields["keep"])
             return {}, {}
         if op == "expected":
-            return {}, self._run_on(map_tensors(self._timed.sets[fields["index"]], torch.clone))
+            return {}, self._run_on(map_tensors(self._timed.sets[fields["index"]], torch.clone), keep_warm=True)
         raise ValueError(f"the reference child has no operation {op}")
 
     @property
@@ -96,16 +95,16 @@ class ReferenceChild:
         assert self.module is not None
         return self._run_on(self._checked(list(self.module.make_inputs(seed)), f"{INPUTS_NAME}()"))
 
-    def _run_on(self, inputs: list[Any]) -> dict[str, Any]:
+    def _run_on(self, inputs: list[Any], *, keep_warm: bool = False) -> dict[str, Any]:
         """Both references on these inputs, which are the task's to write to."""
         assert self.module is not None
         exchange = self.device.exchange if self.device else None
         export = exchange.export if exchange else None
         if exchange:
-            exchange.clear()
+            exchange.clear(keep_warm=keep_warm)
         before = map_tensors(inputs, exchange.place if exchange else _own_copy)  # forward may write to its inputs
         expected64 = to_wire(self._in_float64(before), export)
-        if exchange:
+        if exchange and not keep_warm:
             exchange.release()  # float64 copies are the largest that there are
         if self._on_host is None and export is None:
             follow = may_keep_on_host(self._code)
@@ -142,7 +141,7 @@ class ReferenceChild:
         exchange = self.device.exchange
         assert exchange is not None
         self._timed.use([], [], 0)
-        exchange.clear()
+        exchange.clear(keep_warm=True)
         arenas, leaves = make_arenas(self.module.make_inputs, seeds, exchange.empty)
         self._timed.use(arenas, leaves, len(seeds))
         self.device.synchronize()
