@@ -11,6 +11,7 @@ needs no torch then, starts sooner.
 
 from __future__ import annotations
 
+import traceback
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ import torch
 from mooreeval.config import Tolerance
 from mooreeval.execute.compare import compare_inputs, compare_outputs
 from mooreeval.execute.device import open_device
-from mooreeval.execute.device_memory import Exchange
+from mooreeval.execute.device_memory import DeviceMemoryError, Exchange
 from mooreeval.execute.tensors import devices_of, from_wire
 from mooreeval.verdict import Mismatch
 
@@ -41,7 +42,12 @@ class CompareChild:
         copied, viewed = (exchange.copy, exchange.view) if exchange else (None, None)
         try:
             got = {name: from_wire(value, open_tensor=copied) for name, value in values["got"].items()}
-        except Exception:  # noqa: BLE001  whatever a candidate's bytes do to torch
+        except torch.OutOfMemoryError:
+            raise  # the device is too small for both sides: no fault of the candidate's
+        except Exception as error:  # noqa: BLE001  whatever a candidate's bytes do to torch
+            if isinstance(error, DeviceMemoryError) and error.is_shortage:
+                raise
+            traceback.print_exc()
             return {"malformed": True, "mismatch": None}, {}
         want = {name: from_wire(value, open_tensor=viewed) for name, value in values["want"].items()}
         places = devices_of(values["want"]["expected32"], fields["expected_device"])

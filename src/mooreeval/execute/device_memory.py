@@ -31,6 +31,11 @@ class _Handle(ctypes.Structure):
 class DeviceMemoryError(RuntimeError):
     """The driver refused; the message is its own name for the error."""
 
+    @property
+    def is_shortage(self) -> bool:
+        """Whether the device is full, which is nobody's fault."""
+        return "OUT_OF_MEMORY" in str(self)
+
 
 class _Driver:
     """The calls of libcuda.so that are needed, in the context that PyTorch made current."""
