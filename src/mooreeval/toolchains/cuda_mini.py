@@ -177,7 +177,7 @@ def reason_against(extension: Extension, index: Index) -> str | None:
     """What in the sources the small header does not know, in a few words; None where it seems to know all.
 
     What it lacks without being asked here does not compile. Asked are names whose absence could go unnoticed: macros
-    that a source may test for, and functions of a candidate's that PyTorch has too, for calls of them are ambiguous.
+    that a source may test for, and functions of a candidate's own that PyTorch has too, for calls of them may be ambiguous.
     """
     own = {header.name for header in extension.headers}
     for text in sources_by_name(extension).values():
@@ -190,6 +190,21 @@ def reason_against(extension: Extension, index: Index) -> str | None:
                 return f"torch's {name}"
         if unknown := next((word for word in _MACRO.findall(code) if word not in _MACROS), None):
             return unknown
-        if same := next((name for name in _TAKES_TENSORS.findall(code) if name in index.functions), None):
+        if same := next(
+            (n for n in _TAKES_TENSORS.findall(code) if n in index.functions and _is_called(n, code)), None
+        ):
             return f"a function {same} beside PyTorch's"
     return None
+
+
+def _is_called(name: str, code: str) -> bool:
+    """Is a function called by its bare name? What stands behind a type is its declaration."""
+    for found in re.finditer(rf"\b{re.escape(name)}\s*\(", code):
+        before = code[: found.start()].rstrip()
+        if before.endswith((".", "->", "::")):
+            continue
+        type_or_word = re.search(r"(?:\b(\w+)|<[^;(){}]*>)$", before)
+        in_macro = code[code.rfind("\n", 0, found.start()) + 1 :].lstrip().startswith("#")
+        if in_macro or not type_or_word or type_or_word[1] in ("return", "else", "do", "case"):
+            return True
+    return False

@@ -108,8 +108,8 @@ class TestRealBuilds:
     @pytest.mark.parametrize(
         ("old", "new", "place", "text"),
         [
-            ("2 * x[i];", "2 * x[i]", "cuda_sources[0]:7", "expected"),
-            ("return y;", "return z;", "cuda_sources[0]:12", '"z" is undefined'),
+            ("2 * x[i];", "2 * x[i]", "cuda_sources[0]:8", "expected"),
+            ("return y;", "return z;", "cuda_sources[0]:13", '"z" is undefined'),
             ("cuda_runtime.h", "cuda_runtine.h", "cuda_sources[0]:3", "No such file"),
         ],
     )

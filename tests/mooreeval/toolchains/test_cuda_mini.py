@@ -34,6 +34,18 @@ def test_ordinary_code_is_taken() -> None:
 @pytest.mark.parametrize(
     "line",
     [
+        "torch::Tensor relu(torch::Tensor x) { return x; }",
+        "std::vector<torch::Tensor> softmax(torch::Tensor x);",
+        "torch::Tensor softmax(torch::Tensor x) { return x.softmax(0); }",
+    ],
+)
+def test_a_function_that_is_named_as_pytorchs_and_only_bound_is_taken(line: str) -> None:
+    assert reason(f"{ORDINARY}\n{line}\n") is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
         "auto y = torch::softmax(x, 0);",
         "auto s = c10::cuda::getStreamFromPool();",
         "c10::SmallVector<int, 4> v;",
@@ -41,7 +53,8 @@ def test_ordinary_code_is_taken() -> None:
         "AT_DISPATCH_ALL_TYPES_AND2(a, b, c, d, [&] {});",
         "#include <ATen/AccumulateType.h>",
         "#include <torch/script.h>",
-        "torch::Tensor relu(torch::Tensor x) { return x; }",
+        "torch::Tensor relu(torch::Tensor x) { return x; }\ntorch::Tensor g(torch::Tensor x) { return relu(x); }",
+        "torch::Tensor relu(torch::Tensor x) { return x; }\n#define TWICE(x) relu(relu(x))",
         "at::Half h = 0; float f = at::opmath_type<at::Half>(h);",
     ],
 )
