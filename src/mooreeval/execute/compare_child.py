@@ -44,7 +44,7 @@ class CompareChild:
             got = {name: from_wire(value, open_tensor=copied) for name, value in values["got"].items()}
         except torch.OutOfMemoryError:
             raise  # the device is too small for both sides: no fault of the candidate's
-        except Exception as error:  # noqa: BLE001  whatever a candidate's bytes do to torch
+        except Exception as error:  # whatever a candidate's bytes do to torch
             if isinstance(error, DeviceMemoryError) and error.is_shortage:
                 raise
             traceback.print_exc()

@@ -148,6 +148,14 @@ class OpenedBlock(_Block):
         self.close()
 
 
+def _copy(there: torch.Tensor, here: torch.Tensor) -> torch.Tensor:
+    """`there`, byte for byte: a copy of bools as such makes 1 of whatever is not 0."""
+    if here.dtype is torch.bool:
+        there.view(torch.uint8).copy_(here.view(torch.uint8))
+        return there
+    return there.copy_(here)
+
+
 class Exchange:
     """Tensors to and from other processes by handles. What was exported stays until `clear`.
 
@@ -182,7 +190,7 @@ class Exchange:
         block = self._placed.get(tensor.data_ptr())
         if block is None or not tensor.is_contiguous() or block.nbytes < tensor.nbytes:
             block = MemoryBlock(tensor.nbytes)
-            block.tensor(tensor.dtype, shape).copy_(tensor)
+            _copy(block.tensor(tensor.dtype, shape), tensor)
         self._exported.append(block)
         return DeviceTensor(dtype_name(tensor.dtype), shape, stride, block.handle())
 
@@ -210,7 +218,7 @@ class Exchange:
         self._placed[placed.data_ptr()] = block
         if stride != placed.stride() and is_dense(tuple(source.shape), stride):
             placed = placed.as_strided(source.shape, stride)
-        return placed.copy_(source)
+        return _copy(placed, source)
 
     def copy(self, data: DeviceTensor) -> torch.Tensor:
         """A private copy of a tensor of another process, which may be hostile."""
