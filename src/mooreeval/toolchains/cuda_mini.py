@@ -177,7 +177,7 @@ def reason_against(extension: Extension, index: Index) -> str | None:
     """What in the sources the small header does not know, in a few words; None where it seems to know all.
 
     What it lacks without being asked here does not compile. Asked are names whose absence could go unnoticed: macros
-    that a source may test for, and functions of a candidate's own that PyTorch has too, for calls of them may be ambiguous.
+    that a source may test for, and functions of a candidate's own that PyTorch has too: calls may be ambiguous there.
     """
     own = {header.name for header in extension.headers}
     for text in sources_by_name(extension).values():
