@@ -165,7 +165,23 @@ def _refuse(extension: Extension, flags: CudaFlags) -> BuildFailure | None:
     for source in sources:
         for path, line in foreign_includes(Tokens(join_lines(source.text))):
             return _illegal_include(source.name, source.text, path, line)
+        if line := _assembler_include(source.text):
+            return _illegal_include(source.name, source.text, "a file by the assembler", line)
     return None
+
+
+def _assembler_include(text: str) -> int | None:
+    """The line from which the assembler is told to read another file, however its literal is cut and escaped.
+
+    A tripwire: what macros can still put together has to be kept away from files by whoever runs the builder.
+    """
+    characters = [(c, n) for n, row in enumerate(text.split("\n"), 1) for c in _unescaped(row) if c not in ' \t"\\#()']
+    found = re.search(r"\.incbin|\.include(?!\w)", "".join(c for c, _ in characters))
+    return characters[found.start()][1] if found else None
+
+
+def _unescaped(row: str) -> str:
+    return re.sub(r"\\x([0-9a-fA-F]{2})|\\([0-7]{3})", lambda m: chr(int(m[1], 16) if m[1] else int(m[2], 8)), row)
 
 
 def _illegal_include(name: str, text: str, path: str, line: int) -> BuildFailure:

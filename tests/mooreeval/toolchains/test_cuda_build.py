@@ -9,7 +9,8 @@ from support.cuda_build import inline
 
 from mooreeval.errors import NotJudged, UsageError
 from mooreeval.toolchains.base import Artefact, BuildFailure, Extension
-from mooreeval.toolchains.cuda import CudaToolchain
+from mooreeval.toolchains.cuda import CudaToolchain, _refuse
+from mooreeval.toolchains.cuda_flags import CudaFlags
 from mooreeval.toolchains.cuda_toolkit import Toolkit
 from mooreeval.toolchains.simulator_parts import find_torch
 
@@ -42,6 +43,28 @@ def test_a_pytorch_without_cuda_is_told_in_one_line() -> None:
 def test_an_architecture_is_a_compute_capability(arch: str) -> None:
     with pytest.raises(NotJudged, match="compute capability"):
         Toolkit(arch=arch)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'asm(".incbin \\"/etc/passwd\\"");',
+        'asm(".inc" "bin \\"/etc/passwd\\"");',
+        'asm("\\x2e\\x69ncbin \\"/etc/passwd\\"");',
+        'asm(".include \\"/etc/passwd\\"");',
+        'asm(".inc"\n"lude \\"/etc/passwd\\"");',
+    ],
+)
+def test_the_assembler_reads_no_other_file(text: str) -> None:
+    refused = _refuse(inline(f"{KERNEL}\n{text}\n"), CudaFlags())
+    assert refused is not None
+    assert refused.rule == "include_path"
+    assert refused.reason.startswith("cuda_sources[0]:16")
+
+
+def test_ptx_and_includes_of_the_toolkit_are_no_such_thing() -> None:
+    honest = '#include <cub/cub.cuh>\n__device__ void f(float& x) { asm volatile("mov.f32 %0, 1.0;" : "=f"(x)); }\n'
+    assert _refuse(inline(KERNEL + honest), CudaFlags()) is None
 
 
 @pytest.fixture(scope="session")
