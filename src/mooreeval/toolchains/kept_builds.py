@@ -39,19 +39,10 @@ class KeptBuilds:
             return None
         try:
             record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
-        except (OSError, ValueError):  # the sizes are right and the bytes are not: it would stay so
+            return _build_from(record, extension, module_name, folder / _LIBRARY)
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):  # not what `put` wrote: it would stay so
             shutil.rmtree(folder, ignore_errors=True)
             return None
-        if record["failure"]:
-            return _failure_from(record["failure"])
-        return Artefact(
-            extension_hash=extension.content_hash(),
-            module_name=module_name,
-            path=folder / _LIBRARY,
-            warnings=tuple(record["warnings"]),
-            diagnostics=_diagnostics_from(record["diagnostics"]),
-            tier=record.get("tier", ""),
-        )
 
     def put(
         self, key: str, extension: Extension, module_name: str, built: Built | BuildFailure
@@ -81,6 +72,21 @@ class KeptBuilds:
 
 def _write(folder: Path, record: dict[str, Any]) -> None:
     (folder / _RECORD).write_text(json.dumps(record), encoding="utf-8")
+
+
+def _build_from(
+    record: dict[str, Any], extension: Extension, module_name: str, library: Path
+) -> Artefact | BuildFailure:
+    if record["failure"]:
+        return _failure_from(record["failure"])
+    return Artefact(
+        extension_hash=extension.content_hash(),
+        module_name=module_name,
+        path=library,
+        warnings=tuple(record["warnings"]),
+        diagnostics=_diagnostics_from(record["diagnostics"]),
+        tier=record.get("tier", ""),
+    )
 
 
 def _failure_record(failure: BuildFailure) -> dict[str, Any]:
