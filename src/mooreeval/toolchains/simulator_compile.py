@@ -13,7 +13,16 @@ from mooreeval.toolchains.simulator_errors import blame, failure, is_of_a_merge
 from mooreeval.toolchains.simulator_messages import Message, diagnostics, parse
 from mooreeval.toolchains.simulator_parts import NO_HALF_FLAGS, Parts, Prepared, candidate_flags
 from mooreeval.toolchains.simulator_process import Ran, run_compiler
-from mooreeval.toolchains.simulator_units import BINDINGS, Headers, Unit, bindings, compose, headers_of, rewritten
+from mooreeval.toolchains.simulator_units import (
+    BINDINGS,
+    Headers,
+    Unit,
+    bindings,
+    compose,
+    headers_of,
+    is_mergeable,
+    rewritten,
+)
 from mooreeval.verdict import Diagnostic
 
 _UNDEFINED = re.compile(r"undefined reference to [`'](?P<name>.+)'$", re.MULTILINE)
@@ -43,20 +52,20 @@ class Compiler:
     def build(self, extension: Extension, defines: list[str]) -> BuildFailure | None:
         """Make `library`; None when it is there.
 
-        All sources are tried as one unit first. Where that fails in a way that joining them can cause, or for want of
-        the rest of PyTorch's headers, they are compiled as PyTorch would.
+        Sources that mean the same in one unit are tried so first. Where that fails in a way that joining them can
+        cause they are compiled as PyTorch would, and with the rest of its headers where these are wanted.
         """
         self._texts = {s.name: s.text for s in (*extension.sources, *extension.headers)}
         self._includes = {path for text in self._texts.values() for path in _INCLUDE.findall(text)}
         self._half_operators = lifts_half_flags(defines)
         self._write_headers(extension)
-        headers = headers_of(extension)
-        failed = self._merged(extension, defines, headers)
+        headers, merged = headers_of(extension), is_mergeable(extension)
+        failed = self._composed(extension, merged, headers)
         more = self._more_headers(failed, headers) if isinstance(failed, list) else headers
         if more > headers:
-            headers, failed = more, self._merged(extension, defines, more)
-        if isinstance(failed, list) and is_of_a_merge(failed):
-            apart = compose(extension, defines, merged=False, headers=headers)
+            headers, failed = more, self._composed(extension, merged, more)
+        if merged and isinstance(failed, list) and is_of_a_merge(failed):
+            apart = compose(extension, merged=False, headers=headers)
             if len(apart) > 1:
                 failed = self._attempt(apart)
         return failure(failed, self._log, self._includes) if isinstance(failed, list) else failed
@@ -70,13 +79,11 @@ class Compiler:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(rewritten(header, f"moore_shared_header_{number}_"), encoding="utf-8", errors="replace")
 
-    def _merged(
-        self, extension: Extension, defines: list[str], headers: Headers
-    ) -> BuildFailure | list[Message] | None:
+    def _composed(self, extension: Extension, merged: bool, headers: Headers) -> BuildFailure | list[Message] | None:
         self._headers = headers
         if extension.functions is not None:
             self._texts[BINDINGS] = bindings(extension, headers).partition("\n")[2]
-        return self._attempt(compose(extension, defines, merged=True, headers=headers))
+        return self._attempt(compose(extension, merged=merged, headers=headers))
 
     def _more_headers(self, messages: list[Message], headers: Headers) -> Headers:
         """The headers with which a failed compilation is worth another try."""
@@ -118,7 +125,7 @@ class Compiler:
             [
                 "-shared", *objects, "-o", self.library.name, _WRAPPED, "-Wl,-z,defs", "-Wl,--warn-unresolved-symbols",
                 *self._parts.linker_flags, *self._parts.library_flags, str(runtime), str(binding),
-                f"-Wl,-rpath,{binding.parent}",
+                "-Xlinker", "-rpath", "-Xlinker", str(binding.parent),  # -Wl would split a path at its commas
             ]
         )  # fmt: skip
         if ran.returncode is None:

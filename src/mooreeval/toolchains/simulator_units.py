@@ -8,6 +8,9 @@ from enum import IntEnum
 
 from mooreeval.simulator.rewrite import Tokens, rewrite_tokens
 from mooreeval.toolchains.base import Extension, Source
+from mooreeval.toolchains.record import IMPLICIT_CPP, IMPLICIT_CUDA
+from mooreeval.toolchains.simulator_flags import sort_flags
+from mooreeval.toolchains.simulator_merge import can_merge, macros
 
 BINDINGS = "bindings"
 # Uses of what the precompiled header leaves out because it would multiply the cost of every build.
@@ -53,19 +56,26 @@ def _names(extension: Extension, words: re.Pattern[str]) -> bool:
     return any(words.search(source.text) for source in (*extension.sources, *extension.headers))
 
 
-def compose(extension: Extension, defines: list[str], *, merged: bool, headers: Headers) -> list[Unit]:
+def compose(extension: Extension, *, merged: bool, headers: Headers) -> list[Unit]:
     """The units of an extension. Merged, one unit costs half of two; apart is what PyTorch itself does.
 
     Bindings see the C++ sources only, as with PyTorch: they come before the CUDA sources.
     """
-    parts = [_rewritten_group(group, k) for k, group in enumerate(_groups(extension))]
+    groups = _groups(extension)
+    parts = [_rewritten_group(extension, group, k) for k, group in enumerate(groups)]
     library = ['#include "with_library.h"'] if _names(extension, _NEEDS_LIBRARY) else []
     flags = ['#line 1 "flags"', f"#define TORCH_EXTENSION_NAME {module_name(extension)}"]
-    head = "\n".join([*_HEADER_LINES[headers], *library, *flags])
-    head += "".join(f"\n{line}" for line in defines) + "\n"
+    head = "\n".join([*_HEADER_LINES[headers], *library, *flags]) + "\n"
     if extension.functions is not None:
         parts[0] += bindings(extension, headers)
+    if merged and len(parts) > 1:
+        return [Unit(head + "".join(map(_taken_back, [_names_set(extension, group) for group in groups], parts)))]
     return [Unit(head + "".join(parts))] if merged else [Unit(head + part) for part in parts]
+
+
+def is_mergeable(extension: Extension) -> bool:
+    """Whether `compose` may put all sources into one unit without a change of meaning."""
+    return can_merge(extension, _groups(extension))
 
 
 _HEADER_LINES: dict[Headers, list[str]] = {
@@ -84,12 +94,47 @@ def _groups(extension: Extension) -> list[list[Source]]:
     return groups + ([cuda] if cuda else []) + files
 
 
-def _rewritten_group(group: list[Source], number: int) -> str:
+# What nvcc defines and the host's compiler, which reads the C++ sources, does not.
+_OF_NVCC = (
+    "__CUDACC__", "__NVCC__", "__CUDACC_VER_MAJOR__", "__CUDACC_VER_MINOR__", "__CUDACC_VER_BUILD__",
+    "__CUDACC_EXTENDED_LAMBDA__", "__CUDACC_RELAXED_CONSTEXPR__", "__CUDA_ARCH__", "__CUDA_ARCH_LIST__",
+    "__NVCC_DIAG_PRAGMA_SUPPORT__",
+)  # fmt: skip
+
+
+def _is_cuda(group: list[Source]) -> bool:
+    return any(source.language == "cuda" for source in group)
+
+
+def _directives(extension: Extension, group: list[Source]) -> list[str]:
+    """What stands before the sources of one group: each compiler has its own flags and its own names."""
+    if _is_cuda(group):
+        return sort_flags((), extension.cuda_cflags, ()).defines
+    return [*(f"#undef {name}" for name in _OF_NVCC), *sort_flags(extension.cflags, (), ()).defines]
+
+
+def _names_set(extension: Extension, group: list[Source]) -> list[str]:
+    """The macros that a group defines or takes back."""
+    texts = ["\n".join(_directives(extension, group)), *(source.text for source in group)]
+    return list(dict.fromkeys(name for text in texts for name in macros(text)))
+
+
+def _taken_back(names: list[str], part: str) -> str:
+    """A part of a unit behind which the macros are what they were before it."""
+    before = "".join(f'#pragma push_macro("{name}")\n' for name in names)
+    return before + part + "".join(f'#pragma pop_macro("{name}")\n' for name in names)
+
+
+def _rewritten_group(extension: Extension, group: list[Source], number: int) -> str:
+    lines = _directives(extension, group)
+    if extension.implicit_headers and (not group or group[0].name.startswith(("cpp_sources[", "cuda_sources["))):
+        lines.append(IMPLICIT_CUDA if _is_cuda(group) else IMPLICIT_CPP)
     # g++ compiles C++ sources in PyTorch too, and takes no launches: they stay as they are.
-    return "".join(
+    texts = [
         rewritten(source, f"moore_shared_{number}_{k}_", cuda=source.language == "cuda")
         for k, source in enumerate(group)
-    )
+    ]
+    return "".join([*(f"{line}\n" for line in lines), *texts])
 
 
 def rewritten(source: Source, prefix: str, *, cuda: bool = True) -> str:

@@ -231,6 +231,31 @@ BUILDS = {
         DECLARATION,
         ("f",),
     ),
+    "a name that torch/extension.h alone takes": (
+        "#include <torch/types.h>\n#include <cuda_runtime.h>\n__constant__ float px[2], py[2];\n" + PLAIN,
+        DECLARATION,
+        ("f",),
+    ),
+    "the same name beside a binding by pybind11": (
+        "__constant__ float px[2], py[2];\ntorch::Tensor f_cuda(torch::Tensor x) { return x; }\n",
+        "torch::Tensor f_cuda(torch::Tensor x);\n"
+        "torch::Tensor f(py::object x) { return f_cuda(x.cast<at::Tensor>()); }\n"
+        'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n',
+        None,
+    ),
+    "the same name beside all of PyTorch": (
+        "#include <torch/types.h>\n__constant__ float px[2], py[2];\n"
+        "torch::Tensor f_cuda(torch::Tensor x) { return x; }\n",
+        "torch::Tensor f_cuda(torch::Tensor x);\n"
+        "torch::Tensor f(torch::Tensor x) { return torch::nn::functional::relu(f_cuda(x)); }\n"
+        "py::object g() { return py::none(); }\n",
+        ("f", "g"),
+    ),
+    "what the host's compiler defines in a C++ source": (
+        HEAD + "#ifndef __CUDACC__\n#error not nvcc\n#endif\n" + PLAIN,
+        DECLARATION + "\n#if defined(__CUDACC__) || defined(__CUDA_ARCH__)\n#error nvcc\n#endif\n",
+        ("f",),
+    ),
     "streams and guards": (
         HEAD + "#include <ATen/cuda/CUDAContext.h>\n#include <c10/cuda/CUDAGuard.h>\n__global__ void k() {}\n"
         "torch::Tensor f(torch::Tensor x) { const at::cuda::OptionalCUDAGuard guard(x.device());\n"
@@ -250,6 +275,18 @@ def test_what_pytorch_builds_is_built(case: tuple, toolchain: SimulatorToolchain
 
 
 FAILURES = {
+    "a module in a CUDA source that lacks torch/extension.h": (
+        PLAIN + 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n',
+        "int unused();",
+        None,
+        "cuda_sources[0]:2: expected constructor",
+    ),
+    "an alias in a CUDA source that lacks torch/extension.h": (
+        PLAIN + "void g(py::module m) {}\n",
+        DECLARATION,
+        ("f",),
+        "'py' has not been declared",
+    ),
     "binding what C++ cannot see": (HEAD + PLAIN, "", ("f",), "'f' was not declared"),
     "a launch in a C++ source": (
         HEAD,
@@ -275,6 +312,14 @@ def test_what_pytorch_refuses_is_a_compile_error(case: tuple, toolchain: Simulat
     assert isinstance(failed, BuildFailure)
     assert failed.kind == "compile_error", failed.reason
     assert words in failed.reason
+
+
+@pytest.mark.slow
+def test_flags_reach_the_compiler_that_they_are_for(toolchain: SimulatorToolchain) -> None:
+    cpp = DECLARATION + "\n#if defined(DEVICE) || HOST != 2\n#error flags\n#endif\n"
+    cuda = HEAD + "#if defined(HOST) || DEVICE != 3\n#error flags\n#endif\n" + PLAIN
+    built = toolchain.build(extension(cuda, cpp, cflags=("-DHOST=2",), cuda_cflags=("-DDEVICE=3",)), 600)
+    assert isinstance(built, Artefact), built
 
 
 HALF_SUM = """

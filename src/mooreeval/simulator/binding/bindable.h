@@ -97,8 +97,11 @@ template <class F> Function describe(const char* name, F f, const char* doc) {
 }
 
 // A new Python module with these functions; nullptr with Python's error set. Returns a PyObject*.
+// Functions of one name are overloads, tried in their order.
 extern "C" __attribute__((visibility("default"))) void* moore_binding_module(const char* name, const Function* functions,
-                                                                              int count);
+                                                                              int count, const char* doc = nullptr);
+// The exception that is being handled, as Python's ImportError; returns nullptr.
+extern "C" __attribute__((visibility("default"))) void* moore_binding_failed();
 
 #ifndef MOORE_SIM_WITH_PYBIND11
 // What sources write of pybind11 beside functions: texts, names of arguments with defaults, and a guard that is of no
@@ -112,12 +115,20 @@ struct NamedArgument : Named {
   template <class T> NamedArgument operator=(const T& default_value) const {
     NamedArgument with = *this;
     with.has_default = true;
-    if constexpr (std::is_convertible_v<const T&, const char*>) with.keep<std::string>(default_value);
-    else if constexpr (!std::is_same_v<T, std::nullopt_t> && !std::is_same_v<T, None>) with.keep<T>(default_value);
+    if constexpr (is_text<T>) {
+      if (const char* text = default_value) with.keep<std::string>(text);  // a null pointer is None
+    } else if constexpr (!is_nothing<T>) {
+      static_assert(!std::is_same_v<T, tensors::IntArrayRef>, "MOORE_SIM_REBIND: a view that is converted at once");
+      with.keep<T>(default_value);
+    }
     return with;
   }
 
  private:
+  template <class T> static constexpr bool is_nothing =
+      std::is_same_v<T, std::nullptr_t> || std::is_same_v<T, std::nullopt_t> || std::is_same_v<T, None>;
+  template <class T> static constexpr bool is_text =
+      std::is_same_v<std::decay_t<T>, const char*> || std::is_same_v<std::decay_t<T>, char*>;
   template <class T, class V> void keep(const V& default_value) {
     number = number_of<T>();
     value = std::make_shared<const T>(default_value);
@@ -145,7 +156,9 @@ class Module {
     return *this;
   }
   std::string& doc() { return doc_; }
-  void* finish() { return moore_binding_module(name_, functions_.data(), static_cast<int>(functions_.size())); }
+  void* finish() {
+    return moore_binding_module(name_, functions_.data(), static_cast<int>(functions_.size()), doc_.c_str());
+  }
 
  private:
   template <class F> static constexpr int arity() {
@@ -161,28 +174,9 @@ class Module {
 
 }  // namespace moore_sim::binding
 
+#ifndef MOORE_BINDING_NAMES_APART
+#include "bindable_names.h"
 #ifndef MOORE_SIM_WITH_PYBIND11
-namespace pybind11 {
-using arg = ::moore_sim::binding::NamedArgument;
-using none = ::moore_sim::binding::None;
-using gil_scoped_release = ::moore_sim::binding::NoGuard;
-template <class... T> using call_guard = ::moore_sim::binding::CallGuard<T...>;
-using module = ::moore_sim::binding::Module;
-using module_ = ::moore_sim::binding::Module;
-inline namespace literals {
-inline arg operator""_a(const char* text, std::size_t) { return arg(text); }
-}  // namespace literals
-}  // namespace pybind11
 namespace py = pybind11;  // as torch/extension.h does
-
-#define MOORE_BINDING_TEXT(NAME) #NAME
-#define MOORE_BINDING_MODULE(NAME, VARIABLE) \
-  static void moore_bind_##NAME(::moore_sim::binding::Module&); \
-  extern "C" __attribute__((visibility("default"))) void* PyInit_##NAME() { \
-    static ::moore_sim::binding::Module module(MOORE_BINDING_TEXT(NAME)); \
-    moore_bind_##NAME(module); \
-    return module.finish(); \
-  } \
-  static void moore_bind_##NAME(::moore_sim::binding::Module& VARIABLE)
-#define PYBIND11_MODULE(NAME, VARIABLE) MOORE_BINDING_MODULE(NAME, VARIABLE)
+#endif
 #endif

@@ -24,15 +24,15 @@ template <class T> struct Argument {
 
 // What to do with one type of the list.
 struct Type {
-  std::shared_ptr<void> (*load)(py::handle source, void** address);  // null where the object does not convert
+  std::shared_ptr<void> (*load)(py::handle source, bool convert, void** address);  // null where it does not fit
   py::object (*call)(const Function& function, void* const* arguments);
   py::object (*to_python)(const void* value);
-  std::string (*name)();
+  std::string (*name)(bool as_result);
 };
 
-template <class T> std::shared_ptr<void> load(py::handle source, void** address) {
+template <class T> std::shared_ptr<void> load(py::handle source, bool convert, void** address) {
   auto argument = std::make_shared<Argument<T>>();
-  if (!argument->caster.load(source, /*convert=*/true)) return nullptr;
+  if (!argument->caster.load(source, convert)) return nullptr;
   argument->value.emplace(py::detail::cast_op<T>(std::move(argument->caster)));
   *address = &*argument->value;
   return argument;
@@ -56,12 +56,12 @@ py::object call_void(const Function& function, void* const* arguments) {
 }
 
 // pybind11 writes "@as argument@as result@" where the two differ, and % for a class.
-template <class T> std::string name() {
-  std::string text = py::detail::make_caster<T>::name.text, shown;
-  bool second = false;
-  for (char c : text) {
-    if (c == '@') second = !second && !shown.empty() ? true : second;
-    else if (!second && c != '%') shown += c;
+template <class T> std::string name(bool as_result) {
+  std::string shown;
+  int part = 0;  // 1: as argument, 2: as result
+  for (const char* c = py::detail::make_caster<T>::name.text; *c; c++) {
+    if (*c == '@') part = (part + 1) % 3;
+    else if (*c != '%' && part != (as_result ? 1 : 2)) shown += *c;
   }
   return shown;
 }
@@ -85,17 +85,22 @@ std::string argument_name(const Function& function, int i) {
 std::string signature(const Function& function) {
   std::string text = "(";
   for (int i = 0; i < function.argument_count; i++) {
-    text += (i ? ", " : "") + argument_name(function, i) + ": " + type(function.arguments[i]).name();
+    text += (i ? ", " : "") + argument_name(function, i) + ": " + type(function.arguments[i]).name(false);
     const py::object value = function.named.empty() ? py::object() : default_of(function.named[i]);
     if (value) text += " = " + static_cast<std::string>(py::repr(value));
   }
-  return text + ") -> " + (function.result == NOTHING ? "None" : type(function.result).name());
+  return text + ") -> " + (function.result == NOTHING ? "None" : type(function.result).name(true));
 }
 
-[[noreturn]] void refuse(const Function& function, const py::args& arguments, const py::kwargs& by_name) {
-  std::string message = function.name +
-      "(): incompatible function arguments. The following argument types are supported:\n    1. " + signature(function) +
-      "\n\nInvoked with types: ";
+// All functions of one name, in the order in which they were bound.
+using Overloads = std::vector<const Function*>;
+
+[[noreturn]] void refuse(const Overloads& overloads, const py::args& arguments, const py::kwargs& by_name) {
+  std::string message = overloads[0]->name +
+      "(): incompatible function arguments. The following argument types are supported:\n";
+  int number = 0;
+  for (const Function* f : overloads) message += "    " + std::to_string(++number) + ". " + signature(*f) + "\n";
+  message += "\nInvoked with types: ";
   for (std::size_t i = 0; i < arguments.size(); i++) {
     message += (i ? ", " : "") + std::string(Py_TYPE(arguments[i].ptr())->tp_name);
   }
@@ -122,47 +127,108 @@ std::vector<py::object> in_order(const Function& function, const py::args& argum
   return found.size() == count && used == by_name.size() ? found : std::vector<py::object>{};
 }
 
-py::object run(const Function& function, const py::args& arguments, const py::kwargs& by_name) {
-  const std::vector<py::object> given = in_order(function, arguments, by_name);
-  if (given.empty() && (function.argument_count || arguments.size() || by_name.size())) refuse(function, arguments, by_name);
+// Arguments as C++ has them, for as long as the function runs.
+struct Converted {
   std::vector<std::shared_ptr<void>> alive;
-  std::vector<void*> addresses(function.argument_count);
+  std::vector<void*> addresses;
+};
+
+bool load_all(const Function& function, const std::vector<py::object>& given, bool convert, Converted& converted) {
+  converted.addresses.resize(function.argument_count);
   for (int i = 0; i < function.argument_count; i++) {
-    alive.push_back(type(function.arguments[i]).load(given[i], &addresses[i]));
-    if (!alive.back()) refuse(function, arguments, by_name);
+    converted.alive.push_back(type(function.arguments[i]).load(given[i], convert, &converted.addresses[i]));
+    if (!converted.alive.back()) return false;
   }
-  const auto answer = [&] {
-    return function.result == NOTHING ? call_void(function, addresses.data())
-                                      : type(function.result).call(function, addresses.data());
-  };
-  if (function.own) return answer();
+  return true;
+}
+
+py::object answer(const Function& function, void* const* arguments) {
+  return function.result == NOTHING ? call_void(function, arguments)
+                                    : type(function.result).call(function, arguments);
+}
+
+py::object answer_as_pytorch(const Function& function, void* const* arguments) {
   HANDLE_TH_ERRORS
-  return answer();
+  return answer(function, arguments);
   END_HANDLE_TH_ERRORS_PYBIND
 }
 
-py::module_ make_module(const char* name, const Function* functions, int count) {
-  auto module = py::module_::create_extension_module(name, nullptr, new PyModuleDef());
+// As pybind11 chooses: the first that takes the arguments as they are, else the first that can convert them.
+py::object run(const Overloads& overloads, const py::args& arguments, const py::kwargs& by_name) {
+  for (bool convert : {false, true}) {
+    if (!convert && overloads.size() == 1) continue;
+    for (const Function* function : overloads) {
+      const std::vector<py::object> given = in_order(*function, arguments, by_name);
+      if (given.empty() && (function->argument_count || arguments.size() || by_name.size())) continue;
+      Converted converted;
+      if (!load_all(*function, given, convert, converted)) continue;
+      try {
+        return (function->own ? answer : answer_as_pytorch)(*function, converted.addresses.data());
+      } catch (const py::reference_cast_error&) {
+      }
+    }
+  }
+  refuse(overloads, arguments, by_name);
+}
+
+// The text that pybind11 writes.
+std::string doc_of(const Overloads& overloads) {
+  const bool several = overloads.size() > 1;
+  std::string text = several ? overloads[0]->name + "(*args, **kwargs)\nOverloaded function.\n\n" : "";
+  int number = 0;
+  for (const Function* function : overloads) {
+    if (number++) text += "\n";
+    if (several) text += std::to_string(number) + ". ";
+    text += function->name + signature(*function) + "\n";
+    if (!function->doc.empty()) text += "\n" + function->doc + "\n";
+  }
+  return text;
+}
+
+std::vector<Overloads> by_name(const Function* functions, int count) {
+  std::vector<Overloads> found;
   for (const Function* function = functions; function != functions + count; function++) {
-    std::string doc = function->name + signature(*function) + "\n\n" + function->doc;
-    module.attr(function->name.c_str()) = py::cpp_function(
-        [function](const py::args& arguments, const py::kwargs& by_name) { return run(*function, arguments, by_name); },
-        py::name(function->name.c_str()), py::doc(doc.c_str()));
+    Overloads* mine = nullptr;
+    for (Overloads& overloads : found) mine = overloads[0]->name == function->name ? &overloads : mine;
+    if (mine) mine->push_back(function);
+    else found.push_back({function});
+  }
+  return found;
+}
+
+py::module_ make_module(const char* name, const Function* functions, int count, const char* doc) {
+  auto module = py::module_::create_extension_module(name, nullptr, new PyModuleDef());
+  if (doc && *doc) module.doc() = doc;
+  py::options options;
+  options.disable_function_signatures();  // they would be those of a function of anything
+  for (const Overloads& overloads : by_name(functions, count)) {
+    const std::string& called = overloads[0]->name;
+    module.attr(called.c_str()) = py::cpp_function(
+        [overloads](const py::args& arguments, const py::kwargs& by_name) { return run(overloads, arguments, by_name); },
+        py::name(called.c_str()), py::scope(module), py::doc(doc_of(overloads).c_str()));
   }
   return module;
 }
 
 }  // namespace
 
-extern "C" void* moore_binding_module(const char* name, const Function* functions, int count) {
+extern "C" void* moore_binding_failed() {
   try {
-    return make_module(name, functions, count).release().ptr();
+    throw;
   } catch (py::error_already_set& error) {
-    error.restore();
+    py::raise_from(error, PyExc_ImportError, "initialization failed");
   } catch (const std::exception& error) {
     PyErr_SetString(PyExc_ImportError, error.what());
   }
   return nullptr;
+}
+
+extern "C" void* moore_binding_module(const char* name, const Function* functions, int count, const char* doc) {
+  try {
+    return make_module(name, functions, count, doc).release().ptr();
+  } catch (...) {
+    return moore_binding_failed();
+  }
 }
 
 }  // namespace moore_sim::binding

@@ -2,6 +2,7 @@
 #pragma once
 #include "moore_sim/before_torch.h"
 
+#define MOORE_BINDING_NAMES_APART  // torch_front brings them where PyTorch does
 #include "bindable.h"
 #include "tensor_names.h"
 

@@ -3,3 +3,5 @@
 #ifdef MOORE_SIM_WHOLE_TORCH
 #include_next <torch/python.h>
 #endif
+#include "bindable_names.h"
+namespace py = pybind11;
