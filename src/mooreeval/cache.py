@@ -16,6 +16,7 @@ import errno
 import fcntl
 import json
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -30,6 +31,7 @@ DEFAULT_LIMIT_BYTES = 10 << 30
 CACHE_REMEDY = "set MOOREEVAL_CACHE to another folder"
 _MANIFEST, _SUMS = "manifest.json", "sums.json"
 _IN_USE_SECONDS = 600.0  # an entry used this recently is never evicted
+_NO_PATH_OF_A_LIBRARY = re.compile(r":|\$\{?(?:ORIGIN|LIB|PLATFORM)\b")  # see ld.so(8)
 _DROPPED = "dropped-"  # begins the name of an entry on its way out
 _HELD = ".held"  # ends the name of a staging folder that its owner has locked
 _STALE_SECONDS = 6 * 3600.0  # a staging folder without a lock that is this old has no writer any more
@@ -54,6 +56,9 @@ class FileCache:
 
     def __init__(self, root: Path | None = None, limit_bytes: int = DEFAULT_LIMIT_BYTES):
         self.root = (root or default_cache_dir()).absolute()
+        if found := _NO_PATH_OF_A_LIBRARY.search(str(self.root)):
+            reason = f"the loader would not find libraries in a folder with {found[0]!r} in its path"
+            raise UsageError(f"the cache folder {str(self.root)!r} cannot be used ({reason}): {CACHE_REMEDY}")
         self.limit_bytes = limit_bytes
         self._verified: dict[Path, tuple[int, ...]] = {}  # files whose sums this process has seen to be right
         with self._told_clearly():

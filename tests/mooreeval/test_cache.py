@@ -149,6 +149,13 @@ def test_a_folder_that_cannot_be_is_told_in_one_line(tmp_path: Path) -> None:
     assert "\n" not in str(told.value)
 
 
+@pytest.mark.parametrize("name", ["a:b", "a$ORIGIN", "${LIB}"])
+def test_a_folder_whose_libraries_would_not_be_found_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match=r"cannot be used.*MOOREEVAL_CACHE"):
+        FileCache(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_no_space_is_the_judges_failure(tmp_path: Path) -> None:
     """A real full device: writing to /dev/full gives ENOSPC."""
     if not Path("/dev/full").exists():
