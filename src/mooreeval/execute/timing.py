@@ -5,8 +5,8 @@
 A block is a queue of calls that cycle through sets of inputs that together exceed the device's cache; the clock runs in
 this process from the request until the child says that the device is idle. The time of an empty block is taken off.
 How long a queue is and which of its last outputs must be shown afterwards is drawn at random, and the output is
-compared like that of a trial: work that is left out, put off or replayed shows as a wrong value, as a single call that
-takes as long as many, or as more bytes a second than the device's memory gives.
+compared like that of a trial: work that is left out, put off or replayed shows as a wrong value, as a short queue that
+takes as long as a long one, or as more bytes a second than the device's memory gives.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ MOST_ARENA_BYTES = 32 << 30
 MOST_CALLS = 4096
 MOST_KEPT, KEPT_BYTES = 16, 2 << 30
 CACHE_FACTOR = 2  # sets together hold this many times what the cache does
-SINGLE_SLACK_SECONDS = 150e-6  # a single call waits for its own launch
-SINGLE_FACTOR = 3.0
+SHORT_SHARE = 4  # a short queue has this many times fewer calls
+SHORT_FACTOR, SHORT_SLACK_SECONDS = 1.5, 300e-6  # the slack is one of a whole queue: it waits for its first launch
+LEAST_SECONDS = 1e-6  # no call launches a kernel in less
 ROOF_SLACK = 1.1  # clocks and rounding
 
 Block = Callable[[int, int, int], float]  # calls, first set, outputs kept -> seconds by this process's clock
@@ -97,7 +98,8 @@ class Measured:
 
     baseline: list[float] = field(default_factory=list)
     candidate: list[float] = field(default_factory=list)
-    singles: list[float] = field(default_factory=list)
+    shorts: list[float] = field(default_factory=list)  # of the candidate, in short queues
+    short_calls: int = 1
     calls: int = 0
     states: list[GpuState] = field(default_factory=list)
 
@@ -179,9 +181,10 @@ class _Timer:
         if not self._round % 2:
             measured.baseline.append(self._each(self._peers.baseline, baseline, idle))
         measured.calls += baseline + candidate
-        if self._source.random() < 0.5:
+        if self._round % 2:
+            measured.short_calls = max(1, calls[1] // SHORT_SHARE)
             self._peers.candidate(2, self._source.randrange(self._work.sets), 1)  # the look at an output took memory
-            measured.singles.append(self._each(self._peers.candidate, 1, idle))
+            measured.shorts.append(self._each(self._peers.candidate, measured.short_calls, idle))
             self._peers.check(0)
 
     def _each(self, side: Block, calls: int, idle: float) -> float:
@@ -196,10 +199,14 @@ def _plausible(measured: Measured, work: Work) -> None:
             f"{each * 1e3:.4g} ms a call is faster than the device's memory is "
             f"({work.least_seconds * 1e3:.4g} ms for its inputs and outputs): not scored"
         )
-    if measured.singles:
-        single = median(measured.singles)
-        if single > SINGLE_FACTOR * each + SINGLE_SLACK_SECONDS:
-            raise Untimed(f"a single call takes {single * 1e3:.4g} ms, one of a queue {each * 1e3:.4g} ms: not scored")
+    if each < LEAST_SECONDS:
+        raise Untimed(f"{each * 1e9:.3g} ns a call is less than a launch takes: not scored")
+    if measured.shorts:
+        short, slack = median(measured.shorts), SHORT_SLACK_SECONDS / measured.short_calls
+        if short > SHORT_FACTOR * each + slack:
+            raise Untimed(
+                f"a call takes {short * 1e3:.4g} ms in a short queue and {each * 1e3:.4g} ms in a long one: not scored"
+            )
 
 
 def slower_neighbour(states: Sequence[GpuState]) -> str | None:

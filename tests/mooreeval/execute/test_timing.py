@@ -11,6 +11,8 @@ from mooreeval.verdict import Mismatch
 
 SMALL = Work(input_bytes=1 << 20, output_bytes=1 << 20, cache_bytes=60 << 20, peak_bytes_per_second=4.8e12)
 
+CACHED = Work(input_bytes=4096, output_bytes=4096, cache_bytes=60 << 20, peak_bytes_per_second=4.8e12)
+
 
 class Modelled:
     """Peers whose blocks take `calls` times a known time, with noise, and a round trip on top."""
@@ -72,9 +74,10 @@ def test_noise_ends_with_the_budget_and_a_wide_interval():
     assert measured.speedup().width > 0.01
 
 
-def test_work_that_is_put_off_until_it_is_asked_for_is_not_scored():
-    with pytest.raises(Untimed, match="a single call takes"):
-        run(Modelled(2e-3, 1e-3, lazy=1))
+@pytest.mark.parametrize("candidate", [5e-6, 60e-6, 400e-6, 1e-3, 6e-3])
+def test_work_that_is_put_off_until_it_is_asked_for_is_not_scored(candidate):
+    with pytest.raises(Untimed, match=r"in a short queue|less than a launch"):
+        run(Modelled(2 * candidate, candidate, lazy=1), CACHED)
 
 
 def test_more_bytes_a_second_than_memory_gives_are_not_scored():
