@@ -150,8 +150,13 @@ class LocalVerifier:
 
     # --------------------------------------------------------------------------------------------------------- verdict
     def _judge(self, task: Task, candidate: Candidate, progress: Progress) -> Verdict:
-        judgement = Judgement(task, candidate, self.config, self.secret, self._launcher, self._toolchain, progress)
+        parts = (task, candidate, self.config, self.secret, self._launcher, self._toolchain, progress)
+        judgement = Judgement(*parts)
         conclusion = judgement.conclude()
+        if conclude.sizes_may_be_at_fault(conclusion, judgement.evidence):
+            careful = Judgement(*parts, careful=True)
+            if confirmed := careful.confirm(judgement.evidence):
+                judgement, conclusion = careful, confirmed
         conclusion = conclude.shape_specialised(conclusion, judgement.evidence.forced)
         return self._verdict(task, candidate, conclusion, judgement.evidence)
 

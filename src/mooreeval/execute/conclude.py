@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from mooreeval.execute.answers import ErrorClaim, RefusalClaim, Report
 from mooreeval.execute.children import ChildEnded
+from mooreeval.execute.evidence import Evidence
 from mooreeval.execute.kernel_languages import other_language
 from mooreeval.toolchains.base import BuildFailure
-from mooreeval.verdict import Diagnostic, Finding, Mismatch, Place, RuleHit, Status, Trial
+from mooreeval.verdict import Diagnostic, Finding, FindingKind, Mismatch, Place, RuleHit, Status, Trial
 
 TOO_SLOW = "simulation time"  # the feature that a run time out of time, but with progress, names
 SIGNALS = {
@@ -232,6 +233,16 @@ def shape_specialised(conclusion: Conclusion, forced: Sequence[str]) -> Conclusi
         "shape-specialised",
         f"the candidate is written for sizes that a CPU can't run ({sizes}); at smaller ones: {conclusion.reason}",
     )
+
+
+def sizes_may_be_at_fault(conclusion: Conclusion, evidence: Evidence) -> bool:
+    """Whether a failure should be confirmed at other sizes: one was changed that the candidate may rest on by a guess.
+
+    A hang would cost its deadline again.
+    """
+    if conclusion.status not in (Status.INCORRECT, Status.RUNTIME_ERROR) or evidence.forced:
+        return False
+    return bool(evidence.doubtful) and all(finding.kind is not FindingKind.HANG for finding in evidence.findings)
 
 
 def _found(finding: Finding) -> Conclusion:

@@ -18,6 +18,7 @@ class Evidence:
     example: Any = None
     reductions: tuple[Reduction, ...] = ()
     forced: tuple[str, ...] = ()
+    doubtful: tuple[str, ...] = ()
     recording: Recording = field(default_factory=Recording)
     artefacts: list[Artefact] = field(default_factory=list)
     device: str | None = None

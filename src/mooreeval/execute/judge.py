@@ -82,8 +82,10 @@ class Judgement:
         launcher: Launcher,
         toolchain: Toolchain,
         progress: Callable[[str], None],
+        careful: bool = False,
     ) -> None:
         self.task, self.candidate, self.config, self.secret = task, candidate, config, secret
+        self._careful = careful  # sizes are reduced with whatever the candidate may rest on in mind
         self._launcher, self._toolchain, self._progress = launcher, toolchain, progress
         self.evidence = Evidence()
 
@@ -95,6 +97,18 @@ class Judgement:
             with self._turn():
                 self._prepare(reference)
             return self._record() or self._build() or self._run(reference)
+
+    def confirm(self, failed: Evidence) -> Conclusion | None:
+        """Judge a failure again at other sizes (simulator only); None where there are none, or the task fails there."""
+        self.evidence.stage_seconds = failed.stage_seconds
+        try:
+            with self._spawn("reference") as reference:
+                self._prepare(reference)
+                if self.evidence.reductions == failed.reductions:
+                    return None
+                return self._record() or self._build() or self._run(reference)
+        except TaskError:
+            return None
 
     @property
     def _on_device(self) -> bool:
@@ -142,6 +156,7 @@ class Judgement:
             "code": self.task.code,
             "candidate_text": self.candidate.code,
             "budget": None if self._on_device else _budget(self.config.simulator),
+            "careful": self._careful,
             "weight_seed": self._seed("weights"),
             "example_seed": self._seed("example"),
         }
@@ -152,7 +167,7 @@ class Judgement:
             values[k] for k in ("init_inputs", "state", "example")
         )
         evidence.reductions = tuple(Reduction.model_validate(r) for r in answer["reductions"])
-        evidence.forced = tuple(answer["forced"])
+        evidence.forced, evidence.doubtful = tuple(answer["forced"]), tuple(answer["doubtful"])
 
     def _ask_reference(
         self, reference: Child, op: str, fields: dict[str, Any]

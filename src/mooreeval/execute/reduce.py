@@ -2,9 +2,13 @@
 
     code -> sites -> sizes (equal integers move together) -> stages of floors: probe, plan, run -> code
             reduce_sites    reduce_search                    reduce_ladder, reduce_plan, fake_run
+    candidate -> integers -> what a smaller size should have in common with the original
+                 reduce_numbers, reduce_literals, reduce_wishes
 
-Sizes that the candidate carries as literals (reduce_literals) are kept as long as the ceilings allow, because an honest
-kernel may be written for them. Deterministic; executes task code, so for the reference child only.
+Sizes that the candidate carries as literals are kept as long as the ceilings allow, because an honest kernel may be
+written for them; others keep their residue modulo its tiles. What it may rest on is in part a guess: where a size was
+changed against one, it is `doubtful`, and a failure should be confirmed at the sizes of a `careful` reduction.
+Deterministic; executes task code, so for the reference child only.
 """
 
 from __future__ import annotations
@@ -47,6 +51,7 @@ class ReducedTask:
     # Sizes that the candidate carries, or whose residue modulo its tile it may rest on, reduced nonetheless: a failure
     # may be the reduction's fault.
     forced: list[str]
+    doubtful: list[str]  # sizes reduced that the candidate may rest on by a guess; a careful reduction would heed it
     cost_before: Cost
     cost_after: Cost
     within_budget: bool  # whether the cost is below the aim; it may still be below the ceiling
@@ -59,7 +64,9 @@ class ReducedTask:
         return bool(self.forced)
 
 
-def reduce_task(code: str, candidate_text: str, budget: Budget | None = None, *, name: str = "task") -> ReducedTask:
+def reduce_task(
+    code: str, candidate_text: str, budget: Budget | None = None, *, name: str = "task", careful: bool = False
+) -> ReducedTask:
     """The task with sizes that fit the budget as far as possible.
 
     Args:
@@ -67,6 +74,8 @@ def reduce_task(code: str, candidate_text: str, budget: Budget | None = None, *,
         candidate_text: the candidate's source, whatever it is; its integers are kept where possible.
         budget: what one forward pass may cost.
         name: what errors call the task.
+        careful: keep whatever the candidate may rest on as long as the ceilings allow, and powers of two as such;
+            no size becomes smaller than without.
 
     Raises:
         TaskError: the task does not run at its own sizes.
@@ -76,7 +85,10 @@ def reduce_task(code: str, candidate_text: str, budget: Budget | None = None, *,
     search = Search(code, candidate_literals(candidate_text), before)
     if not within(before.cost, budget.aim()):
         search.reach(budget.aim, budget.ceiling())
-    touched = {*search.given_up, *search.untiled()}
+    if careful and search.doubtful():
+        second = Search(code, search.literals, before, search.written(search.values))
+        second.reach(budget.aim, budget.ceiling())
+        search = second if within(second.now.cost, budget.ceiling()) else search
     changed = [(site, used) for site, used in search.written(search.values).items() if site.value != used]
     changed.sort(key=lambda pair: (pair[0].line, pair[0].start))
     after = search.now.cost
@@ -84,7 +96,8 @@ def reduce_task(code: str, candidate_text: str, budget: Budget | None = None, *,
         code=search.code_at(search.values),
         reductions=[Reduction(name=s.name, original=s.value, used=used, line=s.line) for s, used in changed],
         kept_literals=[str(size) for size in search.sizes if size in search.kept],
-        forced=[str(s) for s in search.sizes if s in touched and search.values[s] != s.original],
+        forced=[str(size) for size in search.forced()],
+        doubtful=[str(size) for size in search.doubtful()],
         cost_before=before.cost,
         cost_after=after,
         within_budget=within(after, budget.aim()),

@@ -9,23 +9,29 @@ A kernel that is wrong in a tail, or needs a multiple of its block, then behaves
 
 from __future__ import annotations
 
+import math
+
 MODULUS = 1024
 SMALLEST = 2  # a dimension of 1 broadcasts, and one of 0 computes nothing
 
 
-def ladder(original: int, floor: int = SMALLEST) -> list[int]:
-    """Values below `original` and not below `floor`, in descending order."""
-    values = set(_same_residue(original)) | {value for value in _smaller_residues(original) if value <= MODULUS}
-    return sorted((value for value in values if max(floor, SMALLEST) <= value < original), reverse=True)
+def ladder(original: int, floor: int = SMALLEST, modulus: int = 1) -> list[int]:
+    """Values below `original` and not below `floor`, with its residue modulo `modulus`, in descending order."""
+    values = {*_same_residue(original, MODULUS), *(value for value in _smaller_residues(original) if value <= MODULUS)}
+    if modulus > 1:
+        values |= {original % modulus + modulus * times for times in range(1, 7)}
+        values |= {*_same_residue(original, math.lcm(modulus, MODULUS)), *_same_residue(original, modulus)}
+    allowed = (v for v in values if max(floor, SMALLEST) <= v < original and (original - v) % modulus == 0)
+    return sorted(allowed, reverse=True)
 
 
-def _same_residue(original: int) -> list[int]:
-    """Residue modulo 1024 kept: a geometric choice of them, for a size may be a billion."""
-    residue, times = original % MODULUS, original // MODULUS
-    values = [residue] if residue >= MODULUS // 8 else []
+def _same_residue(original: int, modulus: int) -> list[int]:
+    """Residue kept: a geometric choice of them, for a size may be a billion."""
+    residue, times = original % modulus, original // modulus
+    values = [residue] if residue >= modulus // 8 else []
     while times > 1:
         times = max(1, min(times - 1, times * 3 // 4))
-        values.append(residue + MODULUS * times)
+        values.append(residue + modulus * times)
     return values
 
 

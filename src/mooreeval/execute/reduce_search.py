@@ -1,64 +1,33 @@
 """The search for smaller sizes of one task.
 
-Each stage lets sizes down to lower floors. Within a stage: one run probes the effect of each size, a plan follows from
-power laws, and one run confirms it; only values that a run has confirmed are kept. A run that fails, or turns a
-dimension into 0 or 1, refuses its values.
+Sizes keep what is wished of them (reduce_wishes) as far as a few times the aim pays for it. Each stage lets sizes down
+to lower floors. Within a stage: one run probes the effect of each size, a plan follows from power laws, and one run
+confirms it; only values that a run has confirmed are kept. A run that fails, or turns a dimension into 0 or 1, refuses
+its values.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Literal
 
 from mooreeval.errors import TaskError
 from mooreeval.execute.fake_run import Cost, FakeRun, quick_run, tensors_in
 from mooreeval.execute.reduce_ladder import ladder
-from mooreeval.execute.reduce_literals import Literals
+from mooreeval.execute.reduce_literals import Literals, Tie
 from mooreeval.execute.reduce_plan import Exponents, Lever, Plan, excess, exponents, planned, within
 from mooreeval.execute.reduce_sites import Site, find_sites, with_values
+from mooreeval.execute.reduce_sizes import LARGEST_SMALL, Kind, Size, is_power, shapes_of, sizes_of
+from mooreeval.execute.reduce_wishes import Wish, rests_on_all, wishes
 
-Kind = Literal["batch", "size", "small", "semantic"]
-
-_BATCH = re.compile(r"batch|^bsz?$", re.IGNORECASE)
-_SEMANTIC = re.compile(
-    r"kernel|stride|pad|dilat|group|head|axis|layer|scale|factor|expert|top_?k|patch|window|eps|class|step|block|chunk"
-    r"|ratio|power|reduction|^norm$|^k$|^p$",
-    re.IGNORECASE,
-)
-_LARGEST_SMALL = 32  # channel counts up to here are touched late
-_LARGEST_SEMANTIC = 512  # above, a name like `window_size` or `num_classes` still means a size
 _PAIRS_TRIED = 6  # sizes that may have to be joined
 _TRIES = 4  # values of one size that are tried where the model refuses one
 _TRUSTED = 1.5  # a prediction that is off by more has its exponents measured again
 _WORTH_IT = 0.2  # the exponent from which a carried size is given up
+_WISHES_COST = 5  # times the aim
+_CORRECTIONS = 6  # of a choice of wishes by a run
 _COINCIDENCES = frozenset(1 << power for power in range(11))  # derived sizes equal to block sizes by accident
-
-
-@dataclass(frozen=True)
-class Size:
-    """One integer of the task, in all places where it stands for the same kind of thing.
-
-    Where two different integers can only change together, `original` is the smaller one, and both are its sites.
-    """
-
-    name: str
-    original: int
-    kind: Kind
-    sites: tuple[Site, ...]
-
-    def __str__(self) -> str:
-        return f"{self.name}={self.original}"
-
-    def allows(self, value: int) -> bool:
-        """Whether all sites, which move in proportion, stay whole numbers."""
-        return all(site.value * value % self.original == 0 for site in self.sites)
-
-    def at(self, value: int) -> dict[Site, int]:
-        """What to write into each site."""
-        return {site: site.value * value // self.original for site in self.sites}
 
 
 @dataclass(frozen=True)
@@ -86,32 +55,57 @@ class Search:
     code: str
     literals: Literals
     now: FakeRun  # at the current values
+    # What an earlier search came to. This one is careful: whatever may be a relation between a size and the candidate
+    # counts, and no size becomes smaller than there, so that what was found in the earlier one's sizes is found again.
+    earlier: Mapping[Site, int] | None = None
     sizes: list[Size] = field(default_factory=list)
     values: dict[Size, int] = field(default_factory=dict)
     kept: set[Size] = field(default_factory=set)  # not to be touched: the candidate carries them
-    given_up: list[Size] = field(default_factory=list)  # carried, and touched nonetheless
+    given_up: list[Size] = field(default_factory=list)  # kept at first, and touched nonetheless
     keeping_tiles: bool = True  # no size loses its residue modulo the candidate's tile
+    _wishes: dict[Size, list[Wish]] = field(default_factory=dict)  # the first one is in force, the last one needed
+    _wished: dict[Size, Wish] = field(default_factory=dict)  # what was the first one
+    _carried: set[Size] = field(default_factory=set)  # the candidate seems to be written for them
     _fixed: set[Size] = field(default_factory=set)  # the model allows no other value, or it has no effect
     _effects: dict[Size, Exponents] = field(default_factory=dict)
     _runs: dict[tuple[int, ...], FakeRun | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.sizes = _sizes_of(find_sites(self.code))
+        self.sizes = sizes_of(find_sites(self.code))
         self.values = {size: size.original for size in self.sizes}
-        self._shapes = _shapes(self.now)
+        self._shapes = shapes_of(self.now)
+
+    @property
+    def careful(self) -> bool:
+        """Whether relations that are guessed count."""
+        return self.earlier is not None
 
     def reach(self, aim: Callable[[int], Cost], ceiling: Cost) -> None:
         """Lowers sizes towards `aim(factor)`; gives up sizes that the candidate carries only above the ceiling."""
         self._join_inseparable_sizes()
-        self.kept = {size for size in self.sizes if self._is_carried(size)}
+        aim = self._aim_past_constant_grids(aim)
+        self._carried = {size for size in self.sizes if self._is_carried(size)}
+        self.kept = {size for size in self.sizes if size in self._carried or (self.careful and self._may_be(size))}
         self._keep_what_determines_carried_shapes()
+        self._make_wishes()
+        self._drop_wishes(aim(_WISHES_COST))
         self._run_stages(aim, ceiling)
+        for _correction in range(_CORRECTIONS):
+            if within(self.now.cost, aim(_WISHES_COST)) or not self._drop_wish(self.sizes):
+                break
+            self._run_stages(aim, ceiling)
+        self._wishes = {size: ways[-1:] for size, ways in self._wishes.items()}
+        self._give_up(self.kept - self._carried, aim, ceiling)
         if not within(self.now.cost, ceiling):
             self.keeping_tiles = False
             self._fixed.clear()
             self._effects.clear()
             self._run_stages(lambda _factor: ceiling, ceiling)
-        for size in sorted(self.kept, key=lambda size: (size.kind != "batch", -size.original, size.name)):
+        self._give_up(self.kept, aim, ceiling)
+
+    def _give_up(self, kept: set[Size], aim: Callable[[int], Cost], ceiling: Cost) -> None:
+        """Lowers kept sizes one by one where the cost is above the ceiling."""
+        for size in sorted(kept, key=lambda size: (size.kind != "batch", -size.original, size.name)):
             if within(self.now.cost, ceiling):
                 return
             self.kept.remove(size)
@@ -131,7 +125,8 @@ class Search:
         # Kept sizes alone must not drive the others below the ordinary stages.
         aimed = STAGES[:_ORDINARY] if self.kept else STAGES[: _ORDINARY + 1]
         for stage in aimed:
-            self._reach_in_stage(aim(stage.aim_factor), stage, at_any_rate=stage is aimed[-1])
+            wished = stage is STAGES[_ORDINARY - 1] and any(len(ways) > 1 for ways in self._wishes.values())
+            self._reach_in_stage(aim(stage.aim_factor), stage, at_any_rate=wished or stage is aimed[-1])
         for stage in STAGES[len(aimed) :]:
             self._reach_in_stage(ceiling, stage, at_any_rate=True)
 
@@ -151,7 +146,7 @@ class Search:
         refused = [
             size
             for size in self.sizes
-            if self._options(size, self.values, _LARGEST_SMALL) and not self._probe(size, stage)
+            if self._options(size, self.values, LARGEST_SMALL) and not self._probe(size, stage)
         ]
         if not refused:
             return
@@ -171,36 +166,98 @@ class Search:
         if not self._probe(joined, stage):
             self.sizes, self.values, self._runs = state
 
-    # ----------------------------------------------------------------------------------------------------------- tiles
-    def untiled(self) -> list[Size]:
-        """Sizes that lost their residue modulo the candidate's tile: its kernel may rest on it without a guard."""
-        return [size for size in self.sizes if not self._keeps_tile(size, self.values[size])]
+    # ---------------------------------------------------------------------------------------------------------- wishes
+    def forced(self) -> list[Size]:
+        """Sizes that the candidate seems to rest on, changed for want of means."""
+        lost = {size for size in self.given_up if size in self._carried}
+        lost |= {size for size, ways in self._wishes.items() if size.kind != "batch" and not self._has(size, ways[-1])}
+        return [size for size in self.sizes if size in lost and self._changed(size)]
 
-    def _keeps_tile(self, size: Size, value: int) -> bool:
-        """A kernel for whole tiles is honest where the task's size is a multiple of the tile.
+    def doubtful(self) -> list[Size]:
+        """Sizes that were changed, and that the candidate may rest on; a careful search treats them otherwise."""
+        return [size for size in self.sizes if self._changed(size) and self._is_doubtful(size)]
 
-        Which power of two among the candidate's integers is the tile can't be told: the largest one that fits is taken.
-        A batch is walked, not tiled.
-        """
-        if size.kind not in ("size", "small"):
-            return True
-        tile = max((power for power in self.literals.tiles if power <= size.original), default=1)
-        return (size.original - value) % tile == 0
+    def _is_doubtful(self, size: Size) -> bool:
+        wish = self._wished.get(size, Wish())
+        power_lost = is_power(size.original) and not is_power(self.values[size])
+        return power_lost or self._may_be(size) or (size.original - self.values[size]) % wish.modulus != 0
+
+    def _changed(self, size: Size) -> bool:
+        return self.values[size] != size.original
+
+    def _has(self, size: Size, wish: Wish) -> bool:
+        return wish.grants(size.original, self.values[size])
+
+    def _others(self, size: Size) -> frozenset[int]:
+        """Dimensions that are not this size."""
+        others = {other.original for other in self.sizes} | set(self._shapes.values())
+        return frozenset(others - {size.original})
+
+    def _make_wishes(self) -> None:
+        for size in self.sizes:
+            if size.kind in ("size", "small") or (size.kind == "batch" and self._is_tiled(size)):
+                ways = wishes(size.original, self.literals, self._others(size), careful=self.careful)
+                self._wished[size] = ways[0]
+                self._wishes[size] = [*ways, Wish()] if size.kind == "batch" else ways
+
+    def _is_tiled(self, size: Size) -> bool:
+        """Whether a batch is the rows of a matrix. That of images is walked, not tiled."""
+        inputs = tensors_in(self.now.inputs)
+        return any(tensor.dim() <= 2 and tensor.shape[:1] == (size.original,) for tensor in inputs)
+
+    def _drop_wishes(self, means: Cost) -> None:
+        """Drops wishes until the means seem to suffice."""
+        stage = STAGES[_ORDINARY - 1]
+        while not within(self.now.cost, means):
+            levers = [lever for size in self.sizes if (lever := self._lever(size, stage))]
+            plan = planned(self.values, self.now.cost, means, levers)
+            if within(plan.cost, means) or not self._drop_wish(self.sizes):
+                return
+
+    def _drop_wish(self, sizes: list[Size]) -> bool:
+        """Drops a wish of the size that has to stay largest for it."""
+        left = [size for size in sizes if size not in self.kept and len(self._wishes.get(size, ())) > 1]
+        if left:
+            largest = max(left, key=lambda size: (self._wishes[size][0].least(size.original), size.kind == "batch"))
+            del self._wishes[largest][0]
+        return bool(left)
+
+    def _aim_past_constant_grids(self, aim: Callable[[int], Cost]) -> Callable[[int], Cost]:
+        """A larger aim where otherwise a grid of constant size would reach each element, and does not at first."""
+        elements = max(self._shapes.values(), default=1)
+        for threads in sorted(self.literals.threads, reverse=True):
+            wanted = 2 * threads * self.now.cost.elements // elements
+            factor = -(-wanted // aim(1).elements)
+            if threads < elements and 1 < factor <= _WISHES_COST:
+                return lambda times: aim(times * factor)
+        return aim
 
     # ------------------------------------------------------------------------------------------------ carried literals
     def _is_carried(self, size: Size) -> bool:
         """Whether the candidate carries this size. A batch that equals a block size does so by accident."""
-        return size.original in (self.literals.sizes if size.kind == "batch" else self.literals.all)
+        if size.kind == "batch":
+            return size.original in self.literals.sizes
+        return self.literals.carry(size.original) or self._tie(size) == "written for"
+
+    def _tie(self, size: Size) -> Tie | None:
+        return self.literals.tie(size.original, self._others(size))
+
+    def _may_be(self, size: Size) -> bool:
+        """Whether the candidate may rest on just this size."""
+        if size.kind == "semantic" or (size.kind == "batch" and not self._is_tiled(size)):
+            return False
+        return bool(self._tie(size)) or rests_on_all(size.original, self.literals, self._others(size))
 
     def _keep_what_determines_carried_shapes(self) -> None:
         """Keeps also sizes on which a dimension depends, or a product of neighbours, that the candidate carries."""
         carried = self.literals.sizes - _COINCIDENCES - {size.original for size in self.sizes}
-        places = [place for place, value in self._shapes.items() if value in carried and value > _LARGEST_SMALL]
+        places = [place for place, value in self._shapes.items() if value in carried and value > LARGEST_SMALL]
         for size in self.sizes if places else ():
             if size in self.kept or size.kind == "semantic":
                 continue
             probed = self._probe(size, STAGES[_ORDINARY - 1])
-            if probed and any(_shapes(probed).get(place) != self._shapes[place] for place in places):
+            if probed and any(shapes_of(probed).get(place) != self._shapes[place] for place in places):
+                self._carried.add(size)
                 self.kept.add(size)
 
     # ---------------------------------------------------------------------------------------------------------- levers
@@ -214,7 +271,13 @@ class Search:
         floor = stage.floors.get(size.kind)
         if floor is None or not self._options(size, self.values, floor):
             return None
-        return Lever(size, floor, effect, lambda values: self._options(size, values, floor))
+        least = self._wish(size).least(size.original)
+        return Lever(
+            size,
+            max(floor, least, self._earlier_value(size)),
+            effect,
+            lambda values: self._options(size, values, floor),
+        )
 
     def _probe(self, size: Size, stage: Stage) -> FakeRun | None:
         """A run with this size alone made smaller; remembers its effect, or that it cannot be changed."""
@@ -237,8 +300,21 @@ class Search:
     def _options(self, size: Size, values: Mapping[Size, int], floor: int) -> list[int]:
         """Lower values, descending; sizes that were different stay different."""
         taken = {value for other, value in values.items() if other.original != size.original}
-        options = [v for v in ladder(size.original, floor) if v < values[size] and v not in taken and size.allows(v)]
-        return [v for v in options if self._keeps_tile(size, v)] if self.keeping_tiles else options
+        wish = self._wish(size)
+        floor = max(floor, wish.above + 1, self._earlier_value(size))
+        if self.careful and is_power(size.original):
+            powers = (size.original >> shift for shift in range(1, size.original.bit_length()))
+            lower = [v for v in powers if v >= floor and (size.original - v) % wish.modulus == 0]
+        else:
+            lower = ladder(size.original, floor, wish.modulus)
+        return [v for v in lower if v < values[size] and v not in taken and size.allows(v)]
+
+    def _earlier_value(self, size: Size) -> int:
+        earlier = self.earlier or {}
+        return max(-(-size.original * earlier.get(site, 0) // site.value) for site in size.sites)
+
+    def _wish(self, size: Size) -> Wish:
+        return self._wishes[size][0] if self.keeping_tiles and size in self._wishes else Wish()
 
     # ------------------------------------------------------------------------------------------------------------ runs
     def _accept(self, plan: Plan[Size]) -> bool:
@@ -286,39 +362,9 @@ class Search:
             run = quick_run(self.code_at(values))
         except TaskError:
             return None
-        shapes = _shapes(run)
+        shapes = shapes_of(run)
         degenerate = any(shapes.get(place, 0) < 2 for place, before in self._shapes.items() if before >= 2)
         return None if degenerate else run
-
-
-def _sizes_of(sites: list[Site]) -> list[Size]:
-    """Equal integers of one kind are one size: what was equal stays equal, and a value named twice stays consistent."""
-    groups: dict[tuple[int, Kind], list[Site]] = {}
-    for site in sites:
-        groups.setdefault((site.value, _kind(site)), []).append(site)
-    return [Size(group[0].name, value, kind, tuple(group)) for (value, kind), group in groups.items()]
-
-
-def _kind(site: Site) -> Kind:
-    if _BATCH.search(site.name):
-        return "batch"
-    if _SEMANTIC.search(site.name) and site.value <= _LARGEST_SEMANTIC:
-        return "semantic"
-    return "small" if site.value <= _LARGEST_SMALL else "size"
-
-
-def _shapes(run: FakeRun) -> dict[tuple[object, ...], int]:
-    """Every dimension of inputs, weights and outputs, and every product of neighbouring ones, by its place."""
-    found: dict[tuple[object, ...], int] = {}
-    groups = {"in": run.inputs, "weight": {**run.parameters, **run.buffers}, "out": run.outputs}
-    for group, value in groups.items():
-        for position, tensor in enumerate(tensors_in(value)):
-            for first in range(tensor.dim()):
-                product = 1
-                for last in range(first, tensor.dim()):
-                    product *= tensor.shape[last]
-                    found[group, position, first, last] = product
-    return found
 
 
 def _near(options: list[int], original: int, aim: int) -> list[int]:

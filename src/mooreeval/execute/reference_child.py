@@ -2,8 +2,9 @@
 
 Operations
     start     backend, options -> name of the device; without it the task runs on the CPU
-    prepare   name, code, candidate_text, budget (None: the task as it is), weight_seed, example_seed
-              -> the code as run (sizes reduced), reductions, kept literals; values: init_inputs, state, example
+    prepare   name, code, candidate_text, budget (None: the task as it is), careful, weight_seed, example_seed
+              -> the code as run (sizes reduced), reductions, forced and doubtful ones; values: init_inputs, state,
+              example
     trial     seed -> values: inputs, expected32, expected64 (None where there is no float64 run), inputs_after
     arenas    seeds -> leaves (the form of each tensor); values: arenas, see `timed_calls`
     block     calls, first, keep: queued calls of the task's own model
@@ -65,7 +66,13 @@ class ReferenceChild:
     def _prepare(self, fields: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         name, code, reduced = fields["name"], fields["code"], None
         if fields["budget"] is not None:
-            reduced = reduce_task(code, fields["candidate_text"], Budget(**fields["budget"]), name=name)
+            reduced = reduce_task(
+                code,
+                fields["candidate_text"],
+                Budget(**fields["budget"]),
+                name=name,
+                careful=fields.get("careful", False),
+            )
             code = reduced.code
         self._code, self._on_host = code, None
         self.module = load_task_module(code, name=name, device=self._place)
@@ -75,6 +82,7 @@ class ReferenceChild:
             "code": code,
             "reductions": [r.model_dump() for r in reduced.reductions] if reduced else [],
             "forced": list(reduced.forced) if reduced else [],
+            "doubtful": list(reduced.doubtful) if reduced else [],
         }
         values = {
             "init_inputs": to_wire(self._checked(list(self.module.init_inputs()), f"{INIT_INPUTS_NAME}()")),
