@@ -13,8 +13,8 @@ import json
 import random
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Protocol
+from contextlib import contextmanager
+from typing import Any
 
 from mooreeval.candidate import Candidate
 from mooreeval.config import SimulatorConfig, VerifyConfig
@@ -38,36 +38,12 @@ from mooreeval.execute.timed_peers import CandidateRaised, TimedPeers
 from mooreeval.execute.timing import Untimed, Work, WrongOutput, measure, slower_neighbour
 from mooreeval.execute.wire import read_values
 from mooreeval.task import Task
-from mooreeval.toolchains.base import Artefact, BuildFailure, Extension, Recording
+from mooreeval.toolchains.base import BuildFailure, Toolchain
 from mooreeval.toolchains.locate import SourceMap, in_own_line, in_own_lines
 from mooreeval.verdict import Finding, Mismatch, Reduction, Status, Trial
 
 START_SECONDS = 60.0  # opening a device
 STAND_IN_SECONDS = 10.0  # the recorder's forward pass computes nothing of interest
-
-
-class Toolchain(Protocol):
-    """From recorded strings to artefacts, and from addresses in them back to lines."""
-
-    facts: Any  # of a real device: `toolchains.cuda_probe.DeviceFacts`
-
-    def build(self, extension: Extension, deadline_seconds: float) -> Artefact | BuildFailure: ...
-
-    def device_options(self) -> dict[str, Any]:
-        """What a child needs to open this backend's device."""
-        ...
-
-    def recorder_options(self) -> dict[str, Any]:
-        """What the recorder needs to open the simulated device, which stands in for any other."""
-        ...
-
-    def device_turn(self) -> AbstractContextManager[None]:
-        """Held while the device is used; whoever else wants it waits."""
-        ...
-
-    def findings(
-        self, report: dict[str, Any], artefacts: list[Artefact], candidate_text: str, recording: Recording
-    ) -> list[Finding]: ...
 
 
 class Judgement:

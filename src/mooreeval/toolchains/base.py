@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 from mooreeval.hashing import content_hash
-from mooreeval.verdict import Diagnostic
+from mooreeval.verdict import Diagnostic, Finding
 
 
 @dataclass(frozen=True)
@@ -79,3 +80,27 @@ class BuildFailure:
     log_tail: str = ""  # end of the compiler's output, bounded
     tier: str = ""  # which of a toolchain's ways to build said so
     seconds: float = 0.0  # CPU seconds until it was known; 0.0 when it came from the cache
+
+
+class Toolchain(Protocol):
+    """From recorded strings to artefacts, and from addresses in them back to lines."""
+
+    facts: Any  # of a real device: `toolchains.cuda_probe.DeviceFacts`
+
+    def build(self, extension: Extension, deadline_seconds: float) -> Artefact | BuildFailure: ...
+
+    def device_options(self) -> dict[str, Any]:
+        """What a child needs to open this backend's device."""
+        ...
+
+    def recorder_options(self) -> dict[str, Any]:
+        """What the recorder needs to open the simulated device, which stands in for any other."""
+        ...
+
+    def device_turn(self) -> AbstractContextManager[None]:
+        """Held while the device is used; whoever else wants it waits."""
+        ...
+
+    def findings(
+        self, report: dict[str, Any], artefacts: list[Artefact], candidate_text: str, recording: Recording
+    ) -> list[Finding]: ...
