@@ -38,6 +38,7 @@ class Conclusion:
     unsupported_feature: str | None = None
     exception: str | None = None
     place: Place | None = None
+    timed_out: bool = False
 
 
 def unsupported(feature: str, reason: str, place: Place | None = None) -> Conclusion:
@@ -135,7 +136,8 @@ def _child_ended(end: ChildEnded, when: str, log: str) -> Conclusion:
         found = _PYTHON_LINE.search(log)
         place = Place(file="candidate", line=int(found[1])) if found else None
         at = f", at {place}" if place else ""
-        return Conclusion(Status.RUNTIME_ERROR, f"the candidate did not finish in time {when}{at}", place=place)
+        reason = f"the candidate did not finish in time {when}{at}"
+        return Conclusion(Status.RUNTIME_ERROR, reason, place=place, timed_out=True)
     if end.broke_protocol:
         return Conclusion(Status.RUNTIME_ERROR, f"the candidate's process wrote to the judge's channel {when}")
     return Conclusion(Status.RUNTIME_ERROR, f"the candidate's process {_how(end.exit_code)} {when}{_said(log)}")
@@ -238,11 +240,12 @@ def shape_specialised(conclusion: Conclusion, forced: Sequence[str]) -> Conclusi
 def sizes_may_be_at_fault(conclusion: Conclusion, evidence: Evidence) -> bool:
     """Whether a failure should be confirmed at other sizes: one was changed that the candidate may rest on by a guess.
 
-    A hang would cost its deadline again.
+    What ran out of time would only do so again.
     """
     if conclusion.status not in (Status.INCORRECT, Status.RUNTIME_ERROR) or evidence.forced:
         return False
-    return bool(evidence.doubtful) and all(finding.kind is not FindingKind.HANG for finding in evidence.findings)
+    out_of_time = conclusion.timed_out or any(finding.kind is FindingKind.HANG for finding in evidence.findings)
+    return bool(evidence.doubtful) and not out_of_time
 
 
 def _found(finding: Finding) -> Conclusion:

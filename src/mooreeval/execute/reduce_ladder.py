@@ -25,6 +25,14 @@ def ladder(original: int, floor: int = SMALLEST, modulus: int = 1) -> list[int]:
     return sorted(allowed, reverse=True)
 
 
+def powers_below(original: int, floor: int, modulus: int) -> list[int]:
+    """The powers of two among such values, of a power of two; in descending order."""
+    if original & (original - 1):
+        return []
+    powers = (original >> shift for shift in range(1, original.bit_length()))
+    return [v for v in powers if v >= max(floor, SMALLEST) and (original - v) % modulus == 0]
+
+
 def _same_residue(original: int, modulus: int) -> list[int]:
     """Residue kept: a geometric choice of them, for a size may be a billion."""
     residue, times = original % modulus, original // modulus

@@ -14,7 +14,7 @@ from itertools import combinations
 
 from mooreeval.errors import TaskError
 from mooreeval.execute.fake_run import Cost, FakeRun, quick_run, tensors_in
-from mooreeval.execute.reduce_ladder import ladder
+from mooreeval.execute.reduce_ladder import ladder, powers_below
 from mooreeval.execute.reduce_literals import Literals, Tie
 from mooreeval.execute.reduce_plan import Exponents, Lever, Plan, excess, exponents, planned, within
 from mooreeval.execute.reduce_sites import Site, find_sites, with_values
@@ -26,6 +26,7 @@ _TRIES = 4  # values of one size that are tried where the model refuses one
 _TRUSTED = 1.5  # a prediction that is off by more has its exponents measured again
 _WORTH_IT = 0.2  # the exponent from which a carried size is given up
 _WISHES_COST = 5  # times the aim
+_THIRD_TILE_COST = 2
 _CORRECTIONS = 6  # of a choice of wishes by a run
 _COINCIDENCES = frozenset(1 << power for power in range(11))  # derived sizes equal to block sizes by accident
 
@@ -88,10 +89,11 @@ class Search:
         self.kept = {size for size in self.sizes if size in self._carried or (self.careful and self._may_be(size))}
         self._keep_what_determines_carried_shapes()
         self._make_wishes()
+        self._drop_wishes(aim(_THIRD_TILE_COST), self._is_of_a_third_tile)
         self._drop_wishes(aim(_WISHES_COST))
         self._run_stages(aim, ceiling)
         for _correction in range(_CORRECTIONS):
-            if within(self.now.cost, aim(_WISHES_COST)) or not self._drop_wish(self.sizes):
+            if within(self.now.cost, aim(_WISHES_COST)) or not self._drop_wish():
                 break
             self._run_stages(aim, ceiling)
         self._wishes = {size: ways[-1:] for size, ways in self._wishes.items()}
@@ -205,18 +207,22 @@ class Search:
         inputs = tensors_in(self.now.inputs)
         return any(tensor.dim() <= 2 and tensor.shape[:1] == (size.original,) for tensor in inputs)
 
-    def _drop_wishes(self, means: Cost) -> None:
-        """Drops wishes until the means seem to suffice."""
+    def _is_of_a_third_tile(self, wish: Wish) -> bool:
+        return wish.above > 0 and wish.above not in self.literals.all
+
+    def _drop_wishes(self, means: Cost, which: Callable[[Wish], bool] = lambda _wish: True) -> None:
+        """Drops such wishes until the means seem to suffice."""
         stage = STAGES[_ORDINARY - 1]
         while not within(self.now.cost, means):
             levers = [lever for size in self.sizes if (lever := self._lever(size, stage))]
             plan = planned(self.values, self.now.cost, means, levers)
-            if within(plan.cost, means) or not self._drop_wish(self.sizes):
+            if within(plan.cost, means) or not self._drop_wish(which):
                 return
 
-    def _drop_wish(self, sizes: list[Size]) -> bool:
-        """Drops a wish of the size that has to stay largest for it."""
-        left = [size for size in sizes if size not in self.kept and len(self._wishes.get(size, ())) > 1]
+    def _drop_wish(self, which: Callable[[Wish], bool] = lambda _wish: True) -> bool:
+        """Drops such a wish of the size that has to stay largest for it."""
+        free = [size for size in self.sizes if size not in self.kept]
+        left = [s for s in free if len(self._wishes.get(s, ())) > 1 and which(self._wishes[s][0])]
         if left:
             largest = max(left, key=lambda size: (self._wishes[size][0].least(size.original), size.kind == "batch"))
             del self._wishes[largest][0]
@@ -302,12 +308,11 @@ class Search:
         taken = {value for other, value in values.items() if other.original != size.original}
         wish = self._wish(size)
         floor = max(floor, wish.above + 1, self._earlier_value(size))
-        if self.careful and is_power(size.original):
-            powers = (size.original >> shift for shift in range(1, size.original.bit_length()))
-            lower = [v for v in powers if v >= floor and (size.original - v) % wish.modulus == 0]
-        else:
-            lower = ladder(size.original, floor, wish.modulus)
-        return [v for v in lower if v < values[size] and v not in taken and size.allows(v)]
+        powers = powers_below(size.original, floor, wish.modulus) if self.careful else []
+        free: list[int] = []
+        for candidates in (powers, ladder(size.original, floor, wish.modulus)):
+            free = free or [v for v in candidates if v not in taken and size.allows(v)]
+        return [v for v in free if v < values[size]]
 
     def _earlier_value(self, size: Size) -> int:
         earlier = self.earlier or {}
