@@ -75,6 +75,8 @@ class Search:
         self.sizes = sizes_of(find_sites(self.code))
         self.values = {size: size.original for size in self.sizes}
         self._shapes = shapes_of(self.now)
+        inputs = tensors_in(self.now.inputs)
+        self._rows = {tensor.shape[0] for tensor in inputs if tensor.dim() == 2}
 
     @property
     def careful(self) -> bool:
@@ -180,6 +182,8 @@ class Search:
         return [size for size in self.sizes if self._changed(size) and self._is_doubtful(size)]
 
     def _is_doubtful(self, size: Size) -> bool:
+        if size.kind == "batch" and not self._is_tiled(size):
+            return False
         wish = self._wished.get(size, Wish())
         power_lost = is_power(size.original) and not is_power(self.values[size])
         return power_lost or self._may_be(size) or (size.original - self.values[size]) % wish.modulus != 0
@@ -204,8 +208,7 @@ class Search:
 
     def _is_tiled(self, size: Size) -> bool:
         """Whether a batch is the rows of a matrix. That of images is walked, not tiled."""
-        inputs = tensors_in(self.now.inputs)
-        return any(tensor.dim() <= 2 and tensor.shape[:1] == (size.original,) for tensor in inputs)
+        return size.original in self._rows
 
     def _is_of_a_third_tile(self, wish: Wish) -> bool:
         return wish.above > 0 and wish.above not in self.literals.all
