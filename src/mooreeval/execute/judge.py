@@ -359,6 +359,7 @@ class Judgement:
         except ChildEnded as end:
             raise Transient(f"the outputs could not be compared ({end}): {last_line(comparer.log_tail())}") from None
         if answer.fields["malformed"]:
+            self.evidence.warnings.append(f"the outputs could not be read: {last_line(comparer.log_tail())}")
             raise Malformed("its tensors can't be read")
         mismatch = answer.fields["mismatch"]
         return None if mismatch is None else Mismatch.model_validate(mismatch)
