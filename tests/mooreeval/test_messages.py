@@ -6,7 +6,9 @@ import re
 
 import pytest
 
-from mooreeval.verdict import Status
+from mooreeval.config import load_config
+from mooreeval.verdict import FindingKind, Status
+from mooreeval.verify import LocalVerifier
 
 from .conftest import SCALE_CANDIDATE, changed
 
@@ -125,3 +127,23 @@ def test_a_race_from_one_pass_of_a_loop_to_the_next_says_so(verifier, scale_task
 def test_a_race_without_any_barrier_says_nothing_of_passes(verifier, scale_task):
     verdict = verifier.verify(scale_task, changed((GUARD, LOOP.replace("__syncthreads();", "") + GUARD)))
     assert verdict.reason.endswith("; no barrier lies between")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "wait",
+    [
+        "while (atomicCAS(&mine, -7, 1) != -7);",
+        "for (;;) { mine = n; __syncthreads(); }",
+        "for (volatile int k = 1; k > 0;) k = 1;",
+    ],
+    ids=["lock", "barriers", "loop"],
+)
+def test_a_kernel_that_never_ends_is_told_at_the_line_where_it_waits(scale_task, wait):
+    held = changed((GUARD, f"    __shared__ int mine;\n    {wait}\n{GUARD}"))
+    with LocalVerifier(load_config(settings=["backend=simulator", "deadlines.run_seconds=8"])) as patient:
+        verdict = patient.verify(scale_task, held)
+    assert verdict.status is Status.RUNTIME_ERROR, verdict.reason
+    hang = next(f for f in verdict.findings if f.kind is FindingKind.HANG)
+    assert hang.place is not None and hang.place.text == wait
+    assert hang.other is None

@@ -274,8 +274,7 @@ def _describe(
     first, last = counts.first or 0, counts.last or 0
     where = where_wrong(counts.mask, counts.shape, counts.wrong, first, last)
     told = _stories(got, reference, counts, tolerance, sources)
-    share = 100 * counts.wrong / counts.total
-    head = f"{counts.wrong} of {counts.total} elements of {path} are wrong ({share:.3g} %): {where.phrase}."
+    head = f"{counts.wrong} of {counts.total} elements of {path} are wrong ({_share(counts)} %): {where.phrase}."
     what = f" The wrong values {'; they '.join(p.phrase for p in told)}." if told else ""
     examples = _examples(got, reference, counts)
     return _fault(
@@ -290,6 +289,12 @@ def _describe(
         first=unravel(first, counts.shape),
         examples=examples,
     )
+
+
+def _share(counts: Tally) -> str:
+    """Per cent of wrong elements; 100 only where all are."""
+    share = f"{100 * counts.wrong / counts.total:.3g}"
+    return "over 99.9" if share == "100" and counts.wrong < counts.total else share
 
 
 def _stories(

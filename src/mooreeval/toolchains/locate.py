@@ -353,6 +353,8 @@ def _finding(one: Mapping[str, Any], spots: _Spots, source_map: SourceMap) -> Fi
     other_spot = spots.get((str(one.get("other_module")), int(one.get("other_offset") or 0)))
     place, other = (s.place if s else None for s in (spot, other_spot))
     kind = FindingKind(one["kind"])
+    if kind is FindingKind.HANG:  # the other one is the caller, for where the time went in a header of ours
+        place, other = place or other, None
     if (
         kind is FindingKind.DIVERGENT_BARRIER
         and place

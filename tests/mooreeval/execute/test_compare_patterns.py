@@ -238,3 +238,18 @@ def test_a_hint_names_what_a_wrong_shape_has_in_common_with_the_right_one():
     assert "keepdim" in fault(randn(4, 1), randn(4)).message
     assert "transposed" in fault(randn(3, 4), randn(4, 3)).message
     assert "reshape" in fault(randn(12), randn(4, 3)).message
+
+
+def test_a_constant_is_told_though_a_few_elements_expect_it():
+    expected = torch.arange(1000, dtype=torch.float32).reshape(10, 100)
+    mismatch = compare_outputs(torch.full_like(expected, 3.0), expected)
+    assert "the whole output is 3" in mismatch.message
+    assert "999 of 1000" in mismatch.message
+
+
+def test_a_hundred_per_cent_are_all():
+    expected = torch.arange(100_000, dtype=torch.float32)
+    got = expected + 5000
+    got[7] = 7.0
+    assert "(over 99.9 %)" in compare_outputs(got, expected).message
+    assert "(100 %)" in compare_outputs(expected + 5000, expected).message
