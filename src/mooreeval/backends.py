@@ -72,20 +72,23 @@ def _cuda() -> BackendInfo:
         return BackendInfo(
             "cuda", False, "PyTorch here is a build without CUDA", "pip install torch, from PyPI's index"
         )
-    for tool in ("nvcc", "g++"):
-        if shutil.which(tool) is None and not (tool == "nvcc" and _nvcc_elsewhere()):
-            how = (
-                "install CUDA's toolkit, and put nvcc on PATH"
-                if tool == "nvcc"
-                else "install it, e.g. `apt-get install g++`"
-            )
-            return BackendInfo("cuda", False, f"{tool} is not on PATH", how)
+    if find_nvcc() is None:
+        return BackendInfo("cuda", False, "nvcc is not on PATH", "install CUDA's toolkit, and put nvcc on PATH")
+    if shutil.which("g++") is None:
+        return BackendInfo("cuda", False, "g++ is not on PATH", "install it, e.g. `apt-get install g++`")
     return BackendInfo("cuda", True, "an NVIDIA GPU, with nvcc and a CUDA build of PyTorch")
 
 
-def _nvcc_elsewhere() -> bool:
-    homes = (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda")
-    return any(home and os.access(f"{home}/bin/nvcc", os.X_OK) for home in homes)
+def find_nvcc() -> str | None:
+    """As PyTorch looks: $CUDA_HOME, PATH, /usr/local/cuda."""
+    home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH")
+    candidates = (f"{home}/bin/nvcc" if home else None, shutil.which("nvcc"), "/usr/local/cuda/bin/nvcc")
+    return next((path for path in candidates if path and os.access(path, os.X_OK)), None)
+
+
+def is_build_with_cuda(version_file: str) -> bool:
+    """Whether the text of torch/version.py names a version of CUDA."""
+    return re.search(r"^cuda\b[^=]*= '\d", version_file, re.MULTILINE) is not None
 
 
 def _torch_has_cuda() -> bool:
@@ -94,8 +97,7 @@ def _torch_has_cuda() -> bool:
     folder = next(iter(spec.submodule_search_locations or ()), None) if spec else None
     if folder is None:
         return False
-    text = Path(folder, "version.py").read_text(encoding="utf-8")
-    return re.search(r"^cuda\b[^=]*= '\d", text, re.MULTILINE) is not None
+    return is_build_with_cuda(Path(folder, "version.py").read_text(encoding="utf-8"))
 
 
 def _musa() -> BackendInfo:

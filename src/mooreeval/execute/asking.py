@@ -9,7 +9,7 @@ from typing import Any
 from mooreeval.errors import WireError
 from mooreeval.execute.answers import Malformed, read_answer
 from mooreeval.execute.children import Child, ChildEnded
-from mooreeval.execute.wire import DeviceTensor, Message, TensorData, read_values
+from mooreeval.execute.wire import AnyTensor, Message, read_values
 
 
 def ask(
@@ -42,7 +42,7 @@ def outputs_of(message: Message) -> dict[str, Any]:
 
 def shapes_of(name: str, value: Any) -> list[dict[str, Any]]:
     """Name, shape and dtype of every tensor in a value."""
-    if isinstance(value, TensorData | DeviceTensor):
+    if isinstance(value, AnyTensor):
         return [{"name": name, "shape": list(value.shape), "dtype": value.dtype}]
     if isinstance(value, dict):
         return [s for k, v in value.items() for s in shapes_of(f"{name}[{k!r}]", v)]
@@ -58,7 +58,7 @@ def has_elements(value: Any) -> bool:
 
 def bytes_of(value: Any) -> int:
     """Bytes of all tensors in a value."""
-    if isinstance(value, TensorData | DeviceTensor):
+    if isinstance(value, AnyTensor):
         return value.nbytes()
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
     return sum(map(bytes_of, inner))

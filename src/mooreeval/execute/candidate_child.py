@@ -160,6 +160,10 @@ class CandidateChild:
         with torch.no_grad():
             result = self.model(*inputs)
         self._device.synchronize()
+        return self._sent(result, inputs, devices)
+
+    def _sent(self, result: Any, inputs: list[Any], devices: list[str]) -> dict[str, Any]:
+        """Wire values of an output and of the inputs as they are now; `devices` receives where each output is."""
         devices.extend(str(t.device) for t in crossing_tensors(result))
         exchange = self._device.exchange
         export = exchange.export if exchange else None
@@ -190,14 +194,8 @@ class CandidateChild:
         return answer, out
 
     def _shown(self, back: int, devices: list[str]) -> dict[str, Any]:
-        exchange = self._device.exchange
-        assert exchange is not None
         index, result = self._timed.output(back)
-        devices.extend(str(t.device) for t in crossing_tensors(result))
-        inputs = self._timed.sets[index]
-        sent = {"outputs": to_wire(result, exchange.export), "inputs_after": to_wire(inputs, exchange.export)}
-        self._device.synchronize()
-        return sent
+        return self._sent(result, self._timed.sets[index], devices)
 
 
 def print_line_by_line() -> None:

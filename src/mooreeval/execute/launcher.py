@@ -63,8 +63,9 @@ def serve(control: socket.socket) -> None:
     from mooreeval.execute.fake_run import warm_up
 
     warm_up()
-    own_proc_available()  # asked once, before the forks that need the answer
-    control.send(json.dumps({"ready": True, "namespaces": namespaces_available()}).encode())
+    # Asked once, before the forks that need the answer; a /proc of one's own takes namespaces of one's own.
+    namespaces = own_proc_available() or namespaces_available()
+    control.send(json.dumps({"ready": True, "namespaces": namespaces}).encode())
     idle: float | None = IDLE_SECONDS
     while True:
         if not select.select([control], [], [], idle)[0]:

@@ -95,9 +95,8 @@ class ReferenceChild:
         """Inputs for the recorder, which has a device of its own, if any: None where they are large."""
         assert self.module is not None
         inputs = self._checked(self.module.make_inputs(seed), f"{INPUTS_NAME}()")
-        sizes: list[int] = []
-        map_tensors(inputs, lambda t: sizes.append(t.nbytes))
-        return inputs if self.device is None or sum(sizes) <= EXAMPLE_BYTES else None
+        small = self.device is None or sum(t.nbytes for t in crossing_tensors(inputs)) <= EXAMPLE_BYTES
+        return inputs if small else None
 
     def _trial(self, seed: int) -> dict[str, Any]:
         assert self.module is not None
@@ -189,11 +188,8 @@ class ReferenceChild:
 
 def _same(before: Any, after: Any) -> bool:
     """Equal in every tensor; NaN counts as a difference, which costs a copy and no more."""
-    pairs: list[torch.Tensor] = []
-    map_tensors(before, pairs.append)
-    others: list[torch.Tensor] = []
-    map_tensors(after, others.append)
-    return len(pairs) == len(others) and all(map(torch.equal, pairs, others))
+    pairs = list(crossing_tensors(before)), list(crossing_tensors(after))
+    return len(pairs[0]) == len(pairs[1]) and all(map(torch.equal, *pairs))
 
 
 def _own_copy(tensor: torch.Tensor) -> torch.Tensor:

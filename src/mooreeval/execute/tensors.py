@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from mooreeval.execute.wire import DTYPES, MAX_DEPTH, DeviceTensor, Opaque, TensorData, opaque_name
+from mooreeval.execute.wire import DTYPES, MAX_DEPTH, AnyTensor, DeviceTensor, Opaque, TensorData, opaque_name
 
 Export = Callable[[torch.Tensor], DeviceTensor]
 OpenTensor = Callable[[DeviceTensor], torch.Tensor]
@@ -143,7 +143,7 @@ def kept_on_host(wire: Any, kept: Iterator[bool]) -> Any:
     """An expected output with `on_host` where `kept` says so, one after the other of its tensors."""
 
     def marked(leaf: Any) -> Any:
-        if not isinstance(leaf, TensorData | DeviceTensor):
+        if not isinstance(leaf, AnyTensor):
             return leaf
         on_host = next(kept)
         return dataclasses.replace(leaf, on_host=True) if on_host and isinstance(leaf, TensorData) else leaf
@@ -156,7 +156,7 @@ def devices_of(wire: Any, device: str) -> list[str]:
     devices: list[str] = []
 
     def note(leaf: Any) -> None:
-        if isinstance(leaf, TensorData | DeviceTensor):
+        if isinstance(leaf, AnyTensor):
             devices.append("cpu" if isinstance(leaf, TensorData) and leaf.on_host else device)
 
     _map(wire, note)

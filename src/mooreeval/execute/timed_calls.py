@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from mooreeval.execute.device import Device
-from mooreeval.execute.tensors import dtype_name, dtype_of, is_dense, map_tensors
+from mooreeval.execute.tensors import crossing_tensors, dtype_name, dtype_of, is_dense, map_tensors
 
 ALIGNMENT = 512
 
@@ -66,7 +66,7 @@ def make_arenas(
     structure: list[Any] = []
     for index, seed in enumerate(seeds):
         structure = make_inputs(seed)
-        tensors = tensors_of(structure)
+        tensors = list(crossing_tensors(structure))
         if not arenas:
             leaves = [_form(t) for t in tensors]
             arenas = [place(len(seeds) * leaf["bytes"]).view(len(seeds), leaf["bytes"]) for leaf in leaves]
@@ -76,13 +76,6 @@ def make_arenas(
             _view(arena[index], leaf).copy_(tensor)
     following = iter(arenas)
     return map_tensors(structure, lambda _: next(following)), leaves
-
-
-def tensors_of(value: Any) -> list[torch.Tensor]:
-    """A structure's tensors in its own order."""
-    found: list[torch.Tensor] = []
-    map_tensors(value, found.append)
-    return found
 
 
 def _form(tensor: torch.Tensor) -> dict[str, Any]:

@@ -18,9 +18,10 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from mooreeval.cache import FileCache
+from mooreeval.config import Confirm
 from mooreeval.errors import NotJudged, UsageError
 from mooreeval.hashing import content_hash
 from mooreeval.simulator.rewrite import Tokens, join_lines
@@ -33,13 +34,12 @@ from mooreeval.toolchains.cuda_tiers import FullTier, Tier
 from mooreeval.toolchains.cuda_toolkit import Toolkit
 from mooreeval.toolchains.cuda_workshop import CompileFailed, DeadlineReached, Job, Phase, Workshop
 from mooreeval.toolchains.kept_builds import Built, KeptBuilds
+from mooreeval.toolchains.refusals import illegal_include, refused_unread
 from mooreeval.toolchains.simulator_flags import foreign_includes
 from mooreeval.toolchains.simulator_units import module_name
-from mooreeval.verdict import Diagnostic, Finding, Place
+from mooreeval.verdict import Finding
 
-MAX_SOURCE_CHARS = 1 << 20
 _OF_THE_DEVICE = (Path(__file__).parent / "cuda_on_device.py", Path(__file__).parent / "cuda_probe.py")  # build nothing
-Confirm = Literal["always", "ambiguous", "sampled"]
 
 
 class CudaToolchain:
@@ -157,16 +157,13 @@ class CudaToolchain:
 
 def _refuse(extension: Extension, flags: CudaFlags) -> BuildFailure | None:
     """What needs no compiler to be refused."""
-    if flags.illegal:
-        return BuildFailure("illegal", f"compiler flag not allowed: {flags.illegal[0][:200]}", rule="compiler_flag")
-    sources = (*extension.sources, *extension.headers)
-    if sum(len(s.text) for s in sources) > MAX_SOURCE_CHARS:
-        return BuildFailure("unsupported", "more than a million characters of source", feature="source too large")
-    for source in sources:
+    if refused := refused_unread(extension, flags.illegal):
+        return refused
+    for source in (*extension.sources, *extension.headers):
         for path, line in foreign_includes(Tokens(join_lines(source.text))):
-            return _illegal_include(source.name, source.text, path, line)
+            return illegal_include(source, path, line)
         if line := _assembler_include(source.text):
-            return _illegal_include(source.name, source.text, "a file by the assembler", line)
+            return illegal_include(source, "a file by the assembler", line)
     return None
 
 
@@ -182,15 +179,6 @@ def _assembler_include(text: str) -> int | None:
 
 def _unescaped(row: str) -> str:
     return re.sub(r"\\x([0-9a-fA-F]{2})|\\([0-7]{3})", lambda m: chr(int(m[1], 16) if m[1] else int(m[2], 8)), row)
-
-
-def _illegal_include(name: str, text: str, path: str, line: int) -> BuildFailure:
-    rows = text.split("\n")
-    row = rows[line - 1].strip()[:200] if 0 < line <= len(rows) else ""
-    place = Place(file=name, line=line, text=re.sub(r"[^\x20-\x7e]", "?", row) or None)
-    message = f"#include of {path[:200]} leaves the toolkit"
-    mark = Diagnostic(severity="error", message=message, place=place)
-    return BuildFailure("illegal", f"{place}: {message}", rule="include_path", diagnostics=(mark,))
 
 
 @functools.cache

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import ast
 import functools
-import os
 import re
-import shutil
 import subprocess
 import sys
 import sysconfig
 from pathlib import Path
 
+from mooreeval.backends import find_nvcc, is_build_with_cuda
 from mooreeval.errors import NotJudged
-from mooreeval.toolchains.simulator_parts import find_compiler, find_torch
+from mooreeval.toolchains.simulator_parts import compiler_version, find_compiler, find_torch, torch_version_file
 
 _NEEDED_HEADERS = ("cuda_runtime.h", "cusparse.h", "cublas_v2.h")  # ATen/cuda/CUDAContext.h includes the last two
 
@@ -48,7 +47,7 @@ class Toolkit:
         """What every key depends on beside sources and flags."""
         return {
             "nvcc": _first_line_with(_said([self.nvcc, "--version"]), "release"),
-            "compiler": " ".join(_said([self.compiler, "-dumpfullversion", "-dumpmachine"]).split()),
+            "compiler": compiler_version(self.compiler),
             "torch": self.torch_version,
             "python": sys.version.split()[0],
             "arch": self.arch,
@@ -119,12 +118,8 @@ class Toolkit:
 
 
 def _find_nvcc() -> str:
-    """As PyTorch looks: $CUDA_HOME, PATH, /usr/local/cuda."""
-    home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH")
-    candidates = [f"{home}/bin/nvcc" if home else None, shutil.which("nvcc"), "/usr/local/cuda/bin/nvcc"]
-    for path in candidates:
-        if path and os.access(path, os.X_OK):
-            return path
+    if found := find_nvcc():
+        return found
     raise NotJudged("no nvcc on PATH, in $CUDA_HOME or in /usr/local/cuda: install CUDA's toolkit")
 
 
@@ -151,14 +146,11 @@ def _cuda_includes(root: Path, torch: Path) -> list[Path]:
 
 
 def _torch_version(torch: Path) -> str:
-    try:
-        text = (torch / "version.py").read_text(encoding="utf-8")
-    except OSError as error:
-        raise NotJudged(f"no PyTorch in {torch}") from error
+    text = torch_version_file(torch)
     version = re.search(r"^__version__ = '([^']+)'", text, re.MULTILINE)
     if not version:
         raise NotJudged(f"{torch / 'version.py'} does not tell PyTorch's version")
-    if not re.search(r"^cuda\b[^=]*= '\d", text, re.MULTILINE):
+    if not is_build_with_cuda(text):
         raise NotJudged(f"PyTorch {version[1]} is a build without CUDA: install one with it")
     return version[1]
 

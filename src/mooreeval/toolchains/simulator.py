@@ -10,7 +10,6 @@ Successes and failures are cached by content; what the deadline ended is not.
 from __future__ import annotations
 
 import functools
-import re
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -21,13 +20,12 @@ from mooreeval.simulator.rewrite import Tokens, join_lines, tampering, unsupport
 from mooreeval.toolchains.base import Artefact, BuildFailure, Extension, Recording
 from mooreeval.toolchains.kept_builds import Built, KeptBuilds
 from mooreeval.toolchains.locate import SourceMap, findings_from_report
+from mooreeval.toolchains.refusals import illegal, illegal_include, place_in, refused_unread
 from mooreeval.toolchains.simulator_compile import Compiler, lifts_half_flags
 from mooreeval.toolchains.simulator_flags import Flags, foreign_includes, sort_flags
 from mooreeval.toolchains.simulator_parts import Parts, Prepared
 from mooreeval.toolchains.simulator_units import module_name
 from mooreeval.verdict import Diagnostic, Finding, Place
-
-MAX_SOURCE_CHARS = 1 << 20
 
 
 class SimulatorToolchain:
@@ -118,20 +116,17 @@ class SimulatorToolchain:
 
 def _refuse(extension: Extension, flags: Flags) -> BuildFailure | None:
     """What needs no compiler to be refused: first what is illegal, then what is not emulated."""
-    if flags.illegal:
-        return BuildFailure("illegal", f"compiler flag not allowed: {flags.illegal[0][:200]}", rule="compiler_flag")
-    if sum(len(s.text) for s in (*extension.sources, *extension.headers)) > MAX_SOURCE_CHARS:
-        return BuildFailure("unsupported", "more than a million characters of source", feature="source too large")
+    if refused := refused_unread(extension, flags.illegal):
+        return refused
     features: list[tuple[str, Place]] = []
     for source in (*extension.sources, *extension.headers):
         tokens = Tokens(join_lines(source.text))
         for path, line in foreign_includes(tokens):
-            place = _place(source.name, source.text, line)
-            return _illegal("include_path", f"#include of {path[:200]} leaves the toolkit", [place])
+            return illegal_include(source, path, line)
         if hits := tampering(tokens, source.name):
-            places = [_place(source.name, source.text, hit.place.line) for hit in hits if hit.place and hit.place.line]
-            return _illegal(hits[0].rule, hits[0].message, places)
-        features += [(f, _place(source.name, source.text, line)) for f, line in unsupported_features(tokens)]
+            places = [place_in(source, hit.place.line) for hit in hits if hit.place and hit.place.line]
+            return illegal(hits[0].rule, hits[0].message, places)
+        features += [(f, place_in(source, line)) for f, line in unsupported_features(tokens)]
     if features:
         feature, place = features[0]
         return BuildFailure(
@@ -143,17 +138,6 @@ def _refuse(extension: Extension, flags: Flags) -> BuildFailure | None:
             ),
         )
     return None
-
-
-def _illegal(rule: str, message: str, places: list[Place]) -> BuildFailure:
-    marks = tuple(Diagnostic(severity="error", message=message, place=place) for place in places[:20])
-    return BuildFailure("illegal", f"{places[0]}: {message}", rule=rule, diagnostics=marks)
-
-
-def _place(name: str, text: str, line: int) -> Place:
-    rows = text.split("\n")
-    row = rows[line - 1].strip()[:200] if 0 < line <= len(rows) else ""
-    return Place(file=name, line=line, text=re.sub(r"[^\x20-\x7e]", "?", row) or None)
 
 
 @functools.cache

@@ -75,7 +75,7 @@ class Parts:
     def versions(self) -> dict[str, str]:
         """What every key depends on beside sources and flags."""
         return {
-            "compiler": _compiler_version(self.compiler),
+            "compiler": compiler_version(self.compiler),
             "torch": _torch_version(self.torch),
             "torch_dir": str(self.torch),
             "python": sys.version.split()[0],
@@ -229,18 +229,24 @@ def folder_hash(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def _compiler_version(compiler: str) -> str:
+def compiler_version(compiler: str) -> str:
+    """Version and target of g++; "unknown" where it tells none."""
     done = subprocess.run(
         [compiler, "-dumpfullversion", "-dumpmachine"], capture_output=True, text=True, check=False, timeout=60
     )
     return " ".join(done.stdout.split()) or "unknown"
 
 
-def _torch_version(torch: Path) -> str:
+def torch_version_file(torch: Path) -> str:
+    """The text in which PyTorch tells its version; NotJudged where there is none."""
     try:
-        text = (torch / "version.py").read_text(encoding="utf-8")
+        return (torch / "version.py").read_text(encoding="utf-8")
     except OSError as error:
         raise NotJudged(f"no PyTorch in {torch}") from error
+
+
+def _torch_version(torch: Path) -> str:
+    text = torch_version_file(torch)
     found = re.search(r"^__version__ = '([^']+)'", text, re.MULTILINE)
     return found[1] if found else hashlib.sha256(text.encode()).hexdigest()
 

@@ -1,0 +1,38 @@
+"""What needs no compiler to be refused, alike for every toolchain: flags, size, and places in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from mooreeval.toolchains.base import BuildFailure, Extension, Source
+from mooreeval.verdict import Diagnostic, Place
+
+MAX_SOURCE_CHARS = 1 << 20
+
+
+def refused_unread(extension: Extension, illegal_flags: Sequence[str]) -> BuildFailure | None:
+    """A flag that is not allowed, or more source than anyone reads."""
+    if illegal_flags:
+        return BuildFailure("illegal", f"compiler flag not allowed: {illegal_flags[0][:200]}", rule="compiler_flag")
+    if sum(len(s.text) for s in (*extension.sources, *extension.headers)) > MAX_SOURCE_CHARS:
+        return BuildFailure("unsupported", "more than a million characters of source", feature="source too large")
+    return None
+
+
+def illegal(rule: str, message: str, places: Sequence[Place]) -> BuildFailure:
+    """A broken rule, with the places that show it."""
+    marks = tuple(Diagnostic(severity="error", message=message, place=place) for place in places[:20])
+    return BuildFailure("illegal", f"{places[0]}: {message}", rule=rule, diagnostics=marks)
+
+
+def illegal_include(source: Source, path: str, line: int) -> BuildFailure:
+    """An include that reaches beyond the toolkit, PyTorch and the candidate's own files."""
+    return illegal("include_path", f"#include of {path[:200]} leaves the toolkit", [place_in(source, line)])
+
+
+def place_in(source: Source, line: int) -> Place:
+    """A line of a source, with its text as a terminal may show it."""
+    rows = source.text.split("\n")
+    row = rows[line - 1].strip()[:200] if 0 < line <= len(rows) else ""
+    return Place(file=source.name, line=line, text=re.sub(r"[^\x20-\x7e]", "?", row) or None)
