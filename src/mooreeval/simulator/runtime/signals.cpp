@@ -29,6 +29,7 @@ struct Fault {
   Address address, pc;
   const char* verb;
   const char* who;
+  Address stack = 0;  // the stack pointer; 0 where this processor is not known
 };
 
 // pc is stored as if it were a return address: readers subtract one.
@@ -37,9 +38,11 @@ Fault fault_of(const siginfo_t* info, const void* raw_context) {
 #if defined(__x86_64__)
   const auto& registers = static_cast<const ucontext_t*>(raw_context)->uc_mcontext.gregs;
   f.pc = static_cast<Address>(registers[REG_RIP]) + 1;
+  f.stack = static_cast<Address>(registers[REG_RSP]);
   if (info->si_signo == SIGSEGV || info->si_signo == SIGBUS) f.verb = registers[REG_ERR] & 2 ? "writes" : "reads";
 #elif defined(__aarch64__)
   f.pc = static_cast<const ucontext_t*>(raw_context)->uc_mcontext.pc + 1;
+  f.stack = static_cast<const ucontext_t*>(raw_context)->uc_mcontext.sp;
 #else
   (void)raw_context;
 #endif
@@ -47,18 +50,8 @@ Fault fault_of(const siginfo_t* info, const void* raw_context) {
 }
 
 // Was a thread of a kernel interrupted, not the scheduler between two of them? Yes where this processor is not known.
-bool on_a_threads_stack(const Worker& w, const void* raw_context) {
-#if defined(__x86_64__)
-  const auto top = static_cast<Address>(static_cast<const ucontext_t*>(raw_context)->uc_mcontext.gregs[REG_RSP]);
-#elif defined(__aarch64__)
-  const auto top = static_cast<Address>(static_cast<const ucontext_t*>(raw_context)->uc_mcontext.sp);
-#else
-  (void)raw_context;
-  return true;
-#endif
-#if defined(__x86_64__) || defined(__aarch64__)
-  return w.fiber_now && w.fiber_now->holds(top);
-#endif
+bool on_a_threads_stack(const Worker& w, const Fault& f) {
+  return f.stack == 0 || (w.fiber_now && w.fiber_now->holds(f.stack));
 }
 
 void tell_device_fault(const Fault& f, const Region& r) {
@@ -213,7 +206,8 @@ bool ring_again() {
 
 void on_time_over(int, siginfo_t* info, void* context) {
   const Worker* w = device_worker;
-  if (!(w && on_a_threads_stack(*w, context)) && ring_again()) return;
+  const Fault moment = fault_of(info, context);
+  if (!(w && on_a_threads_stack(*w, moment)) && ring_again()) return;
   const Progress now = w ? Progress{w->launch_number, w->block, w->alive, w->started} : Progress{};
   if (!half_time_is_over) {
     half_time_is_over = true, before = now;
@@ -223,9 +217,9 @@ void on_time_over(int, siginfo_t* info, void* context) {
   }
   if (!w) return;
   if (now != before) unsupported("simulation time");
-  const Address place = innermost_foreign_frame(fault_of(info, context).pc);
+  const Address place = innermost_foreign_frame(moment.pc);
   if (!is_foreign(reinterpret_cast<void*>(place - 1)) && ring_again()) return;
-  add_finding({.kind = "hang", .pc = place, .other_pc = next_foreign_frame(fault_of(info, context).pc)},
+  add_finding({.kind = "hang", .pc = place, .other_pc = next_foreign_frame(moment.pc)},
               "still running when the time was over, and no thread has ended in the last half of it");
   report_and_leave(EXIT_TIME_OVER);
 }
