@@ -152,6 +152,13 @@ class TimingConfig(Record):
     block_seconds: Positive = Field(0.03, description="Aim: how long one block of queued calls takes.")
 
 
+class ProfileConfig(Record):
+    """What a profiler is asked of right candidates, on a device; it changes no verdict."""
+
+    enabled: bool = Field(False, description="Whether candidates that are right are profiled; `--profile` says so too.")
+    seconds: Positive = Field(120, description="What the profiler may take; after that there is no profile.")
+
+
 class FeedbackConfig(Record):
     """Bounds of the text that a model gets for its next turn."""
 
@@ -178,6 +185,7 @@ class VerifyConfig(Record):
     simulator: SimulatorConfig = SimulatorConfig()
     cuda: CudaConfig = CudaConfig()
     timing: TimingConfig = TimingConfig()
+    profile: ProfileConfig = ProfileConfig()
     reward: RewardConfig = RewardConfig()
     feedback: FeedbackConfig = FeedbackConfig()
 
@@ -194,7 +202,8 @@ class VerifyConfig(Record):
     def config_hash(self) -> str:
         """Identity of what can change a verdict.
 
-        The secret is left out because a verdict names it apart; reward, feedback and threads change no verdict.
+        The secret is left out because a verdict names it apart; reward, feedback, profile and threads change no
+        verdict.
         """
         return content_hash(self.of_the_verdict())
 
@@ -203,7 +212,9 @@ class VerifyConfig(Record):
         return self.model_dump(mode="json", exclude=_NOT_IN_THE_HASH)
 
 
-_NOT_IN_THE_HASH: Any = {"seed": True, "reward": True, "feedback": True, "simulator": {"threads": True}}
+_NOT_IN_THE_HASH: Any = {
+    "seed": True, "reward": True, "feedback": True, "profile": True, "simulator": {"threads": True},
+}  # fmt: skip
 
 
 def load_config(

@@ -103,6 +103,8 @@ def _blocks(verdict: Verdict, code: list[str], config: FeedbackConfig) -> Iterat
         yield _Block("The candidate's Python raised:", plain(_last(verdict.exception, 1500), width))
     if verdict.output_tail and verdict.status is not Status.CORRECT:
         yield _Block("End of what it printed:", plain(_last(verdict.output_tail, 800), width))
+    for sentence in verdict.profile.advice if verdict.profile else ():
+        yield _Block(f"Profile: {_one_line(sentence, 3 * width)}")
     yield from _context_blocks(verdict, width)
 
 

@@ -21,7 +21,18 @@ from rich.text import Text
 
 from mooreeval.config import FeedbackConfig
 from mooreeval.feedback import excerpt, plain, reduced_size, triple
-from mooreeval.verdict import Diagnostic, Finding, Mismatch, Place, Status, Timing, Trial, Verdict
+from mooreeval.verdict import (
+    Diagnostic,
+    Finding,
+    KernelProfile,
+    Mismatch,
+    Place,
+    Profile,
+    Status,
+    Timing,
+    Trial,
+    Verdict,
+)
 
 STYLES = {
     Status.CORRECT: "bold green",
@@ -155,6 +166,8 @@ def _sections(verdict: Verdict, own: _Own) -> Iterator[RenderableType]:
         yield _launches(verdict)
     if verdict.timing:
         yield _timing(verdict.timing)
+    if verdict.profile:
+        yield _profile(verdict.profile)
     if verdict.reductions:
         sizes = ", ".join(_line(reduced_size(r)) for r in verdict.reductions)
         yield _item("run with smaller sizes", sizes, "cyan", None, own)
@@ -281,6 +294,28 @@ def _timing(timing: Timing) -> RenderableType:
     if timing.throttled:
         notes.append(f"the device was slowed: {timing.throttled}")
     return Group(_indented(table, 2), _indented(Text(" · ".join(notes), "dim"), 2))
+
+
+def _profile(profile: Profile) -> RenderableType:
+    """The longest kernels against their roofs, and what is to be said of them."""
+    if profile.missing is not None:
+        return _indented(Text().append("no profile", "cyan").append(f"  {_line(profile.missing)}"), 2)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for name in ("kernel", "us", "times", "memory", "arithmetic", "occupancy", "limit"):
+        table.add_column(name, justify="left" if name in ("kernel", "limit") else "right", overflow="fold")
+    for kernel in profile.kernels:
+        table.add_row(*_profile_row(kernel))
+    said = (_indented(Text().append("- ").append(_line(sentence)), 2) for sentence in profile.advice)
+    return Group(_indented(table, 2), *said)
+
+
+def _profile_row(kernel: KernelProfile) -> Iterator[Text]:
+    yield Text(_line(kernel.kernel))
+    yield Text(f"{kernel.duration_us:.1f}")
+    yield Text(str(kernel.launches))
+    for percent in (kernel.memory_percent, kernel.arithmetic_percent, kernel.occupancy_percent):
+        yield Text("?" if percent is None else f"{percent:.0f} %")
+    yield Text(kernel.limit or "?")
 
 
 def _footer(verdict: Verdict, verbose: bool) -> RenderableType:

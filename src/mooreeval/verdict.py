@@ -168,6 +168,57 @@ class Timing(Record):
     throttled: str | None = None  # why the device was slowed, where it was
 
 
+class KernelProfile(Record):
+    """One kernel as a profiler's counters show it; None where the device or the profiler has no such counter.
+
+    Percentages are of a unit's peak while the kernel ran, unless said otherwise.
+    """
+
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    launches: int  # in one forward pass
+    duration_us: float  # of one launch, on average, caches empty at its start
+    share_percent: float | None = None  # of the time of all kernels of the forward pass
+    limit: str | None = None  # "memory", "L2", "L1", "arithmetic", "issue", "latency", "too few blocks"
+    memory_percent: float | None = None  # device memory
+    memory_gb_per_s: float | None = None
+    memory_peak_gb_per_s: float | None = None
+    l2_percent: float | None = None
+    l2_hit_percent: float | None = None  # of its sectors
+    l1_percent: float | None = None  # shared memory included
+    l1_hit_percent: float | None = None  # of its sectors
+    shared_percent: float | None = None  # shared memory's part of L1
+    arithmetic_percent: float | None = None  # the busiest pipe that computes ...
+    arithmetic_pipe: str | None = None  # ... and which one that is
+    fp64_percent: float | None = None
+    issue_percent: float | None = None  # instructions issued, of issue slots
+    occupancy_percent: float | None = None  # achieved, of an SM's warps
+    occupancy_possible_percent: float | None = None
+    occupancy_limiter: str | None = None  # "registers", "shared memory", "blocks", "warps", "barriers"
+    registers: int | None = None  # of a thread
+    shared_bytes: int | None = None  # of a block, static and dynamic
+    waves: float | None = None  # blocks over what the device holds at once
+    processors: int | None = None  # SMs
+    load_bytes_per_sector: float | None = None  # bytes asked for of each 32 that global loads move
+    store_bytes_per_sector: float | None = None
+    bank_conflict_percent: float | None = None  # of passes over shared memory
+    spill_requests: int | None = None  # accesses to local memory
+    threads_per_instruction: float | None = None  # of 32
+    stall: str | None = None  # what warps wait for most, by its name in ncu
+    stall_percent: float | None = None  # of the time between two instructions
+
+
+class Profile(Record):
+    """What a profiler says of a correct candidate: advice from the candidate's own process, never evidence."""
+
+    missing: str | None = None  # one line, where there is no profile: why
+    kernels: tuple[KernelProfile, ...] = ()  # the longest first, bounded
+    launches: int | None = None  # profiled, of one forward pass
+    total_us: float | None = None  # of all of them
+    advice: tuple[str, ...] = ()  # sentences in the order of their weight
+
+
 class Verdict(Record):
     """What was concluded, and everything needed to conclude it again."""
 
@@ -188,6 +239,7 @@ class Verdict(Record):
     output_tail: str | None = None  # end of what the candidate printed, bounded
     reductions: tuple[Reduction, ...] = ()
     timing: Timing | None = None
+    profile: Profile | None = None  # only where it was asked for
     backend: str
     device: str | None = None
     policy: str = "native"
@@ -215,6 +267,8 @@ class Verdict(Record):
     def _status_fits_payload(self) -> Self:
         if self.timing is not None and self.status is not Status.CORRECT:
             raise ValueError("timing exists only on a correct verdict")
+        if self.profile is not None and self.status is not Status.CORRECT:
+            raise ValueError("a profile exists only on a correct verdict")
         if self.status is Status.CORRECT and self.q != 1:
             raise ValueError("a correct verdict has q = 1")
         if self.status is Status.INCORRECT and (self.q is None or self.q == 1):

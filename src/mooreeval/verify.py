@@ -32,6 +32,7 @@ from mooreeval.execute.children import Launcher
 from mooreeval.execute.conclude import Conclusion
 from mooreeval.execute.evidence import Evidence
 from mooreeval.execute.judge import Judgement
+from mooreeval.execute.profiling import make_profile
 from mooreeval.execute.seeds import new_secret
 from mooreeval.space import is_no_space, no_space, require_space
 from mooreeval.task import Task
@@ -158,6 +159,8 @@ class LocalVerifier:
             if confirmed := careful.confirm(judgement.evidence):
                 judgement, conclusion = careful, confirmed
         conclusion = conclude.shape_specialised(conclusion, judgement.evidence.forced)
+        if self.config.profile.enabled and conclusion.status is Status.CORRECT:
+            judgement.evidence.profile = make_profile(*parts, judgement.evidence)
         return self._verdict(task, candidate, conclusion, judgement.evidence)
 
     def _verdict(
@@ -181,6 +184,7 @@ class LocalVerifier:
             output_tail=evidence.output_tail,
             reductions=evidence.reductions,
             timing=evidence.timing if conclusion.status is Status.CORRECT else None,
+            profile=evidence.profile,
             backend=self.config.backend,
             device=evidence.device,
             policy=self.config.policy,

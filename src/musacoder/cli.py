@@ -165,6 +165,9 @@ def verify(
     policy: Annotated[str | None, typer.Option(metavar="NAME", help="native or mixed.")] = None,
     protocol: Annotated[str | None, typer.Option(metavar="NAME", help="ours or kernelbench.")] = None,
     seed: Annotated[str | None, typer.Option(metavar="HEX", help="Run secret of an earlier verdict.")] = None,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Ask Nsight Compute what holds a correct candidate back.")
+    ] = False,
     config: ConfigFile = None,
     settings: Settings = None,
     json: AsJson = False,
@@ -174,7 +177,8 @@ def verify(
     from mooreeval.config import load_config
 
     options = {"backend": backend, "policy": policy, "protocol": protocol, "seed": seed}
-    loaded = load_config(config, settings or (), options)
+    asked = ["profile.enabled=true"] if profile else []
+    loaded = load_config(config, [*(settings or ()), *asked], options)
     the_task, the_candidate = _load_task(task), _load_candidate(candidate)
     verdict = _judged(the_task, the_candidate, loaded, verbose=verbose, quiet=json)
     if json:

@@ -20,6 +20,7 @@ from rich.text import Text
 from mooreeval.backends import BackendInfo, available_backends
 from mooreeval.cache import default_cache_dir
 from mooreeval.execute.launcher import namespaces_available
+from mooreeval.profile.ncu import find_ncu
 from mooreeval.render import strict_json
 
 GIB = 1 << 30
@@ -55,6 +56,7 @@ def all_checks() -> Iterator[Check]:
     yield _tool("g++", True, "the simulator compiles candidates with it", "apt-get install g++")
     yield _tool("addr2line", True, "finds the source lines of faults", "apt-get install binutils")
     yield _tool("nvcc", False, "backend cuda compiles with it", "install the CUDA toolkit; the simulator needs none")
+    yield _ncu()
     yield _gpu()
     yield _user_namespaces()
     yield _cache()
@@ -93,6 +95,15 @@ def _tool(name: str, required: bool, purpose: str, how: str) -> Check:
     lines = _output([path, "--version"]).splitlines()
     told = next((line.strip() for line in lines if "release" in line), lines[0].strip() if lines else path)
     return Check(name, True, required, told[:100])
+
+
+def _ncu() -> Check:
+    """As `--profile` looks for it, which is not on PATH alone."""
+    if (path := find_ncu()) is None:
+        how = "install Nsight Compute, a part of CUDA's toolkit"
+        return Check("ncu", False, False, "not found (verify --profile asks it)", how)
+    lines = [line.strip() for line in _output([path, "--version"]).splitlines() if line.strip()]
+    return Check("ncu", True, False, (lines[-1] if lines else path)[:100])
 
 
 def _output(command: list[str]) -> str:

@@ -134,7 +134,7 @@ def test_the_hash_follows_what_changes_a_verdict_and_nothing_else():
     base = load_config().config_hash()
     for setting in ("trials=4", "policy=mixed", "deadlines.run_seconds=1", "tolerance.half=0.1", "simulator.flops=9"):
         assert load_config(settings=[setting]).config_hash() != base, setting
-    for setting in ("seed=ab", "reward.v_max=2", "feedback.characters=900", "simulator.threads=1"):
+    for setting in ("seed=ab", "reward.v_max=2", "feedback.characters=900", "simulator.threads=1", "profile.seconds=9"):
         assert load_config(settings=[setting]).config_hash() == base, setting
     assert (
         load_config(settings=["backend=simulator"]).config_hash()

@@ -10,7 +10,7 @@ from rich.console import Console
 from support.verdicts import CODE, PLACE, full, out_of_bounds, verdict
 
 from mooreeval.render import found_line, print_report, strict_json
-from mooreeval.verdict import Diagnostic, Place, Reduction, Status, Timing, Verdict
+from mooreeval.verdict import Diagnostic, KernelProfile, Place, Profile, Reduction, Status, Timing, Verdict
 
 LONG = "x" * 300
 
@@ -208,3 +208,20 @@ def test_times_stand_beside_their_baselines_with_the_interval():
     assert ["PyTorch", "eager", "0.25", "2x"] in [line.split() for line in text.splitlines()]
     for words in ("candidate", "0.125", "PyTorch compile", "0.8x", "1.99x to 2.01x over eager", "without TF32"):
         assert words in text
+
+
+def test_a_profile_shows_each_kernel_against_its_roofs_and_then_the_advice():
+    kernel = KernelProfile(
+        kernel="scale\x1b[31m", grid=(4, 1, 1), block=(256, 1, 1), launches=3, duration_us=12.345, limit="memory",
+        memory_percent=87.4, occupancy_percent=61.0,
+    )  # fmt: skip
+    profile = Profile(kernels=(kernel,), launches=3, total_us=37.0, advice=("scale: memory-bound [bold]", "second"))
+    text = shown(verdict(Status.CORRECT, profile=profile), width=100)
+    assert ["scale", "12.3", "3", "87", "%", "?", "61", "%", "memory"] in [line.split() for line in text.splitlines()]
+    assert "- scale: memory-bound [bold]\n  - second\n" in text
+    assert "\x1b" not in text
+
+
+def test_a_profile_that_is_missing_is_one_line():
+    text = shown(verdict(Status.CORRECT, profile=Profile(missing="ncu is not on PATH")))
+    assert "  no profile  ncu is not on PATH\n" in text

@@ -285,6 +285,15 @@ def test_help_and_version_need_no_torch(work):
         assert done.stdout
 
 
+def test_a_profile_is_asked_for_by_its_option_alone(work):
+    assert "no profile" not in verify(work, "verdict: correct").stdout
+    asked = verify(work, "verdict: correct", "--profile", "--set", "profile.seconds=5")
+    assert asked.returncode == 0
+    assert "no profile  no counters here" in asked.stdout
+    data = json.loads(verify(work, "verdict: correct", "--profile", "--json").stdout)
+    assert (data["profile"]["missing"], data["reward"]) == ("no counters here", 1.0)
+
+
 def test_doctor_names_every_backend_and_prints_strict_json(work):
     done = musacoder("doctor", "--json", cwd=work)
     data = json.loads(done.stdout)

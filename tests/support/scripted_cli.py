@@ -25,7 +25,7 @@ from support.verdicts import full, verdict
 from mooreeval import errors, gallery
 from mooreeval.candidate import NoCandidate
 from mooreeval.config import VerifyConfig
-from mooreeval.verdict import Status
+from mooreeval.verdict import Profile, Status
 
 
 class ScriptedJudge:
@@ -60,6 +60,8 @@ class ScriptedJudge:
             judged = judged.model_copy(
                 update={"reason": "out of bounds at candidate:7 in scale: reads 4 bytes too far"}
             )
+        if self.config.profile.enabled and status is Status.CORRECT:
+            judged = judged.model_copy(update={"profile": Profile(missing="no counters here")})
         return judged.model_copy(update={"backend": self.config.backend, "seed": self.config.seed})
 
     def verify_many(self, pairs: Any, workers: int, on_outcome: Callable[[Any], None]) -> None:

@@ -6,9 +6,11 @@ another kind of device is one more class here and nothing else.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
+from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -155,6 +157,19 @@ def _loaded_library(name: str) -> Any:
     with Path("/proc/self/maps").open(encoding="utf-8") as maps:
         paths = {line.split(None, 5)[5].strip() for line in maps if name in line}
     return ctypes.CDLL(min(paths)) if paths else None
+
+
+@contextlib.contextmanager
+def watched_by_profiler(device: Device) -> Generator[None]:
+    """What runs within is seen by a profiler that waits for cudaProfilerStart; on the simulator there is none."""
+    if not isinstance(device, CudaDevice):
+        yield
+        return
+    torch.cuda.profiler.start()
+    try:
+        yield
+    finally:
+        torch.cuda.profiler.stop()
 
 
 def open_device(backend: str, options: dict[str, Any]) -> Device:

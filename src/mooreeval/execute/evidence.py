@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mooreeval.toolchains.base import Artefact, Recording
-from mooreeval.verdict import Finding, Launch, Reduction, Timing, Trial
+from mooreeval.verdict import Finding, Launch, Profile, Reduction, Timing, Trial
 
 
 @dataclass
@@ -31,6 +31,7 @@ class Evidence:
     output_tail: str | None = None
     bytes_of_a_call: tuple[int, int] = (0, 0)  # of its inputs and of its outputs
     timing: Timing | None = None
+    profile: Profile | None = None
     device_seconds: float = 0.0  # while the device was this judgement's
     stage_seconds: dict[str, float] = field(default_factory=dict)
 

@@ -35,11 +35,18 @@ def _compare() -> Role:
     return CompareChild()
 
 
+def _profile() -> Role:
+    from mooreeval.execute.profile_role import ProfileRole
+
+    return ProfileRole()
+
+
 ROLES: dict[str, Callable[[], Role]] = {
     "reference": _reference,
     "recorder": _candidate,
     "run": _candidate,
     "compare": _compare,
+    "profile": _profile,
 }
 
 
