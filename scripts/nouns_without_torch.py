@@ -30,6 +30,7 @@ NOUNS = (
     "mooreeval.gallery",
     "mooreeval.toolchains.base",
     "mooreeval.verify",
+    "musacoder.start",
     "musacoder.cli",
     "musacoder.demo",
     "musacoder.doctor",

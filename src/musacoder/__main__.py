@@ -1,5 +1,5 @@
 """`python -m musacoder` is the command `musacoder`."""
 
-from musacoder.cli import main
+from musacoder.start import main
 
 main()

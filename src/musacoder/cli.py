@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import signal
 import sys
 import tempfile
 import time
@@ -28,6 +27,7 @@ import typer
 import typer.core
 
 from mooreeval.errors import MooreError, NotJudged, UsageError
+from musacoder.start import INTERRUPTED
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from mooreeval.task import Task
     from mooreeval.verdict import Verdict
 
-OK, NOT_CORRECT, BAD_USAGE, NOT_JUDGED, INTERRUPTED = 0, 1, 2, 3, 130
+OK, NOT_CORRECT, BAD_USAGE, NOT_JUDGED = 0, 1, 2, 3
 GALLERY = "gallery:"
 
 
@@ -65,8 +65,6 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print strict JSON, and not
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run one command and leave the process with its exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    _open_standard_streams()
-    signal.signal(signal.SIGTERM, _interrupt)  # a polite kill cleans up as Ctrl-C does
     code = run(arguments)
     try:
         sys.stdout.flush()
@@ -74,17 +72,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         # Whoever read our output has left; Python would complain once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
-
-
-def _open_standard_streams() -> None:
-    """Give a closed standard stream (`>&-`) a place to go: else a socket of ours would get its number."""
-    for number, name, mode in ((0, "stdin", os.O_RDONLY), (1, "stdout", os.O_WRONLY), (2, "stderr", os.O_WRONLY)):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.dup2(os.open(os.devnull, mode), number)
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(number, "r" if number == 0 else "w", closefd=False, encoding="utf-8"))  # noqa: SIM115
 
 
 def run(arguments: list[str]) -> int:
@@ -123,10 +110,6 @@ def _told(message: str, code: int, error: BaseException | None = None, *, as_jso
 
         print(strict_json({"error": line, "exit_code": code}, indent=2))
     return code
-
-
-def _interrupt(_signal: int, _frame: Any) -> NoReturn:
-    raise KeyboardInterrupt
 
 
 def _print_version(wanted: bool) -> None:

@@ -82,5 +82,7 @@ if __name__ == "__main__":
     if "TEST_GALLERY" in os.environ:
         gallery.load = functools.partial(gallery.load, Path(os.environ["TEST_GALLERY"]))
     from musacoder.cli import main
+    from musacoder.start import prepare_process
 
+    prepare_process()
     main()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import atexit
 import contextlib
 import fcntl
 import itertools
@@ -17,7 +18,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -141,6 +142,31 @@ class Launcher:
         remove_tree(self.root)
 
 
+_ahead: list[Launcher] = []
+
+
+def start_ahead() -> None:
+    """Start the launcher of this process's first verifier while everything else is still being imported.
+
+    Where that fails it is left to that verifier to tell.
+    """
+    with contextlib.suppress(OSError):
+        launcher = Launcher()
+        atexit.register(_close_unused)
+        _ahead.append(launcher)
+        launcher.start()
+
+
+def take_launcher() -> Launcher:
+    """The launcher that was started ahead, else a new one; the caller closes it."""
+    return _ahead.pop() if _ahead else Launcher()
+
+
+def _close_unused() -> None:
+    while _ahead:
+        _ahead.pop().close()
+
+
 def remove_tree(folder: Path) -> None:
     """Remove a folder that a child could write to: of any depth, with any rights."""
     try:
@@ -160,7 +186,6 @@ def _clean_environment() -> dict[str, str]:
         **env,
         "CUDA_VISIBLE_DEVICES": "",  # no real device may be touched before the fork, nor by the simulator after it
         "PYTHONUNBUFFERED": "1",
-        "PYTHONDONTWRITEBYTECODE": "1",
         "OPENBLAS_NUM_THREADS": "1",
         "PYTHONWARNINGS": "ignore",
     }
@@ -176,6 +201,7 @@ class Child:
         self._log, self._report = log, report
         self._exit: int | None = None
         self._ended = False
+        self._deadline = 0.0  # of the question that is open
         try:
             self._pidfd = os.pidfd_open(pid)
         except OSError:  # ended already, and not yet reaped: the number can't have been reused
@@ -198,18 +224,37 @@ class Child:
 
     def ask(self, op: str, fields: dict[str, Any], values: dict[str, Any], seconds: float) -> Message:
         """Send a request and return the answer; ChildEnded when it dies or its time is over."""
-        deadline = time.monotonic() + seconds
+        self.begin(op, fields, values, seconds)
+        return self.finish()
+
+    def begin(self, op: str, fields: dict[str, Any], values: dict[str, Any], seconds: float) -> None:
+        """Send a request; its answer is for `finish`, and there is time for other children meanwhile."""
+        self._deadline = time.monotonic() + seconds
+        with self._ending():
+            self.channel.send_values(op, fields, values, self._deadline)
+
+    def finish(self) -> Message:
+        """The answer to what was begun."""
+        with self._ending():
+            self._await_answer(self._deadline)
+            return self.channel.receive(self._deadline)
+
+    @contextlib.contextmanager
+    def _ending(self) -> Generator[None]:
+        """What goes wrong on the wire ends the child."""
         try:
-            self.channel.send_values(op, fields, values, deadline)
-            self._await_answer(deadline)
-            return self.channel.receive(deadline)
+            yield
         except DeadlineExceeded:
             raise ChildEnded(self.end(), timed_out=True) from None
         except PeerClosed:
-            self._await_exit(min(deadline, time.monotonic() + 5))
+            self._await_exit(min(self._deadline, time.monotonic() + 5))
             raise ChildEnded(self.end()) from None
         except WireError:
             raise ChildEnded(self.end(), broke_protocol=True) from None
+
+    def leave(self) -> None:
+        """Nothing more will be asked: the child may end by itself while others are waited for."""
+        self.channel.close()
 
     def _await_answer(self, deadline: float) -> None:
         """Until there is something to read. A grandchild may keep the socket open: the child's own end counts too."""

@@ -1,10 +1,12 @@
 """One forward pass of a task on fake tensors: shapes and cost without memory or arithmetic.
 
     code ── fake_run ── FakeTensorMode ──┬──> inputs, model, outputs (shapes only) + Cost (operators counted on the way)
-      └──── quick_run ─ the meta device ─┘
+      └──── quick_run ─ the meta device ─┤
+                      └ real, if small ──┘
 
 Imports torch and executes task code: for the reference child only. FakeTensorMode follows a task as it stands, and its
-first use loads torch's compiler, 1.3 CPU-s a process; a quick run does without wherever the task allows it.
+first use loads torch's compiler, 1.3 CPU-s a process; the meta device's loads sympy, 0.5 CPU-s, once operators are
+called. A quick run does without either wherever the task allows it.
 
 What a fake run cannot know is guessed and said so (`assumptions`): a value that the code reads out of a tensor
 (`.item()`, `if tensor:`). Where an operator's output shape depends on values, a real run takes its place
@@ -38,6 +40,7 @@ from mooreeval.errors import TaskError
 from mooreeval.execute.task_module import load_task_module
 
 REAL_RUN_LIMIT = 16 << 20  # bytes of inputs and weights up to which a real run may stand in for a fake one
+SMALL_BYTES, SMALL_FLOPS = 4 << 20, 100_000_000  # up to here a real run takes less time than what others load
 
 _NOT_FAKEABLE = (DataDependentOutputException, DynamicOutputShapeException, UnsupportedOperatorException)
 _VIEWS = ("_unsafe_view", "_reshape_alias", "lift_fresh")  # not declared as views
@@ -91,18 +94,29 @@ def fake_run(code: str, *, name: str = "task") -> FakeRun:
 
 
 def quick_run(code: str, *, name: str = "task") -> FakeRun:
-    """As `fake_run`, on the meta device where the task can live there: the same shapes and costs, sooner.
+    """As `fake_run`, for real where the task is small, else on the meta device: the same shapes and costs, sooner.
 
     Strides and devices may differ from the task's own.
 
     Raises:
         TaskError: the task fails.
     """
-    try:
-        with _compiler_left_out(), OnMeta(), torch.device("meta"):
-            return _run(code, name, _Counter(guess=False))
-    except Exception:  # noqa: BLE001  whatever it was: the other run tells the task's faults from those of this device
-        return fake_run(code, name=name)
+    # Whatever goes wrong: a fake run tells the task's faults from those of a device that it does not know.
+    with contextlib.suppress(Exception):
+        if _meta_run(code, name, forward=False).cost.bytes <= SMALL_BYTES:
+            with contextlib.suppress(_NotSmall), _compiler_left_out():
+                return _run(code, name, _Counter(guess=False, most_flops=SMALL_FLOPS))
+        return _meta_run(code, name)
+    return fake_run(code, name=name)
+
+
+def _meta_run(code: str, name: str, *, forward: bool = True) -> FakeRun:
+    with _compiler_left_out(), OnMeta(), torch.device("meta"):
+        return _run(code, name, _Counter(guess=False), forward=forward)
+
+
+class _NotSmall(BaseException):
+    """A real run is taking too long. No Exception: tasks and their loader catch those."""
 
 
 @contextlib.contextmanager
@@ -241,6 +255,7 @@ class _Counter(TorchDispatchMode):
     elements: int = 0
     flops: int = 0
     bytes: int = 0
+    most_flops: int | None = None  # raises _NotSmall beyond
     assumptions: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -260,6 +275,8 @@ class _Counter(TorchDispatchMode):
         out = func(*args, **kwargs)
         if not func.is_view and func._overloadpacket.__name__ not in _VIEWS:
             self._count(func, args, kwargs, out)
+        if self.most_flops is not None and self.flops > self.most_flops:
+            raise _NotSmall
         return out
 
     def guessed_value(self, func: Any, args: Any) -> Any:
@@ -323,8 +340,11 @@ class _Shortcuts(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         # (input, hidden state(s), weights, has_biases, layers, dropout, train, bidirectional, batch_first);
         # packed sequences pass other arguments and take torch's own way.
-        if name in _RECURRENT and len(args) == 9 and _has_no_values(args[0]):
-            return self._recurrent(*args)
+        if name in _RECURRENT and len(args) == 9:
+            if _has_no_values(args[0]):
+                return self._recurrent(*args)
+            if self.counter.most_flops is not None:
+                raise _NotSmall  # what one is counted as must not depend on where it runs
         if func is torch.nn.functional.batch_norm and _has_no_values(args[0]) and args[0].numel() > _CHECKED:
             return self._normalised(*args, **(kwargs or {}))
         if func is torch.nn.functional.scaled_dot_product_attention and args[0].is_meta:
@@ -357,13 +377,12 @@ class _Shortcuts(TorchFunctionMode):
 
 
 def warm_up() -> None:
-    """Loads what torch loads on the first quick run of any task, for a process that is going to fork."""
-    quick_run(_SMALLEST)
+    """Loads what torch loads on the first run on the meta device, half a second, for a process that is going to fork.
 
-
-def warm_up_more() -> None:
-    """The same for what only some tasks need, half a second."""
-    quick_run(_SMALLEST.replace("relu(x)", "conv2d(x, x)"))
+    Real operators would start threads, which no fork survives.
+    """
+    for code in (_SMALLEST, _SMALLEST.replace("relu(x)", "conv2d(x, x)")):
+        _meta_run(code, "warm-up")
 
 
 _SMALLEST = """

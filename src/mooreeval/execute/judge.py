@@ -67,12 +67,14 @@ class Judgement:
 
     def conclude(self) -> Conclusion:
         """Run the stages in order until one of them ends the judgement."""
-        with self._spawn("reference") as reference:
+        with self._spawn("reference") as reference, self._spawn("recorder") as recorder:
+            self._begin_start(recorder, "simulator", self._toolchain.recorder_options())
             if self._on_device:
-                self._start(reference, self.config.backend, self._toolchain.device_options())
+                self._begin_start(reference, self.config.backend, self._toolchain.device_options())
+                self._finish_start(reference)
             with self._turn():
                 self._prepare(reference)
-            return self._record() or self._build() or self._run(reference)
+            return self._record(recorder) or self._build() or self._run(reference)
 
     def confirm(self, failed: Evidence) -> Conclusion | None:
         """Judge a failure again at other sizes (simulator only); None where there are none, or the task fails there."""
@@ -82,7 +84,9 @@ class Judgement:
                 self._prepare(reference)
                 if self.evidence.reductions == failed.reductions:
                     return None
-                return self._record() or self._build() or self._run(reference)
+                with self._spawn("recorder") as recorder:
+                    self._begin_start(recorder, "simulator", self._toolchain.recorder_options())
+                    return self._record(recorder) or self._build() or self._run(reference)
         except TaskError:
             return None
 
@@ -158,10 +162,10 @@ class Judgement:
         return message.fields, read_values(message)
 
     # ---------------------------------------------------------------------------------------------------------- record
-    def _record(self) -> Conclusion | None:
+    def _record(self, recorder: Child) -> Conclusion | None:
         """The strings that the candidate wants compiled."""
-        with self._stage("record"), self._spawn("recorder") as recorder:
-            self._start(recorder, "simulator", self._toolchain.recorder_options())
+        with self._stage("record"):
+            self._finish_start(recorder)
             try:
                 answer = self._load(recorder, "record", {}, self.config.deadlines.record_seconds)
             except ChildEnded as end:
@@ -170,6 +174,7 @@ class Judgement:
                 return stop
             if answer.error is None and self.evidence.example is not None:
                 answer = self._record_forward(recorder) or answer
+        recorder.leave()
         self.evidence.recording = answer.recording()
         return conclude.refusals(answer.refusals)
 
@@ -189,15 +194,18 @@ class Judgement:
         except ChildEnded:
             return None
 
-    def _start(self, child: Child, backend: str, options: dict[str, Any]) -> None:
-        """Open a device in a child; what it says of itself is told of the last one opened."""
+    def _begin_start(self, child: Child, backend: str, options: dict[str, Any]) -> None:
+        """Let a child open a device, while others do something else."""
         if backend == "simulator":
             simulator = self.config.simulator
             options = {**options, "memory_bytes": simulator.device_mib << 20, "threads": simulator.threads}
-        try:
-            answer = child.ask("start", {"backend": backend, "options": options}, {}, START_SECONDS)
-        except ChildEnded as end:
-            raise NotJudged(f"the device could not be opened ({end}): {last_line(child.log_tail())}") from None
+        with _told_as_ours(child):
+            child.begin("start", {"backend": backend, "options": options}, {}, START_SECONDS)
+
+    def _finish_start(self, child: Child) -> None:
+        """Wait until it is open; what it says of itself is told of the last one opened."""
+        with _told_as_ours(child):
+            answer = child.finish()
         self.evidence.device, self.evidence.tensor_device = answer.fields["name"], answer.fields["tensor_device"]
 
     def _load(self, child: Child, mode: str, artefacts: dict[str, Any], seconds: float) -> LoadAnswer:
@@ -231,10 +239,11 @@ class Judgement:
     # ------------------------------------------------------------------------------------------------------------- run
     def _run(self, reference: Child) -> Conclusion:
         with self._spawn("run") as child, self._spawn("compare") as comparer:
-            options = self._toolchain.device_options()
-            if self._on_device:
-                self._start(comparer, self.config.backend, options)
-            self._start(child, self.config.backend, options)
+            opened = [child, *([comparer] if self._on_device else [])]
+            for each in opened:
+                self._begin_start(each, self.config.backend, self._toolchain.device_options())
+            for each in reversed(opened):
+                self._finish_start(each)
             try:
                 with self._turn():
                     return self._load_and_try(child, reference, comparer)
@@ -242,6 +251,8 @@ class Judgement:
                 return self._ended(end, child, "while it ran")
             finally:
                 self.evidence.output_tail = child.log_tail() or None
+                for each in (child, comparer, reference):
+                    each.leave()
 
     def _ended(self, end: ChildEnded, child: Child, when: str) -> Conclusion:
         """A candidate's process is gone; its run time may have written down why."""
@@ -380,6 +391,15 @@ class Judgement:
         note = "not every memory access was watched: the launches were over the check budget"
         if report.check_stopped and note not in evidence.warnings:
             evidence.warnings.append(note)
+
+
+@contextmanager
+def _told_as_ours(child: Child) -> Generator[None]:
+    """NotJudged where a child ends while it opens its device: no candidate has been read yet."""
+    try:
+        yield
+    except ChildEnded as end:
+        raise NotJudged(f"the device could not be opened ({end}): {last_line(child.log_tail())}") from None
 
 
 def _finding_key(finding: Finding) -> tuple[Any, ...]:

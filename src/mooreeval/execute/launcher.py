@@ -17,6 +17,7 @@ import array
 import contextlib
 import ctypes
 import functools
+import gc
 import json
 import os
 import resource
@@ -57,19 +58,20 @@ def receive_request(control: socket.socket) -> tuple[dict[str, Any], list[int]] 
 
 def serve(control: socket.socket) -> None:
     """Answer requests until the judge closes the control socket."""
+    gc.disable()  # what is imported stays: looking for garbage in it is a tenth of the start
     import torch  # noqa: F401  the reason for this process
 
     from mooreeval.execute import reference_child, roles  # noqa: F401
-    from mooreeval.execute.fake_run import warm_up
 
-    warm_up()
     # Asked once, before the forks that need the answer; a /proc of one's own takes namespaces of one's own.
     namespaces = own_proc_available() or namespaces_available()
+    gc.freeze()  # nor do children look at it, each in a copy of its own
     control.send(json.dumps({"ready": True, "namespaces": namespaces}).encode())
     idle: float | None = IDLE_SECONDS
+    loaded = False
     while True:
         if not select.select([control], [], [], idle)[0]:
-            _load_more()
+            _load_what_some_need()
             idle = None
             continue
         request = receive_request(control)
@@ -78,18 +80,27 @@ def serve(control: socket.socket) -> None:
         fields, descriptors = request
         if fields["op"] == "spawn":
             control.send(json.dumps(_spawn(fields, descriptors, control)).encode())
+            if not loaded:
+                _load_what_others_need()
+                loaded = True
         elif fields["op"] == "reap":
             control.send(json.dumps(_reap(fields["pid"])).encode())
 
 
-def _load_more() -> None:
-    """What children would load each for itself, while there is nothing else to do: the first verdict need not wait."""
-
+def _load_what_others_need() -> None:
+    """Imports of the roles that come second, while the first child, a task's, is at work."""
     from mooreeval.execute import candidate_child, compare_child  # noqa: F401
-    from mooreeval.execute.fake_run import warm_up_more
     from mooreeval.simulator import torch_device  # noqa: F401
 
-    warm_up_more()
+    gc.freeze()
+
+
+def _load_what_some_need() -> None:
+    """What the children of larger tasks would load each for itself, while there is nothing else to do."""
+    from mooreeval.execute.fake_run import warm_up
+
+    warm_up()
+    gc.freeze()
 
 
 def namespaces_available() -> bool:
@@ -225,6 +236,7 @@ def _become_child(fields: dict[str, Any], channel: int, log: int, report: int, *
     Log and report are files of the judge's without a name: what a child does to its folder can't change what is read.
     """
     _die_with_parent()
+    gc.enable()
     if isolated and own_proc_available():
         _mount_proc()
     for number, action in ((signal.SIGINT, signal.SIG_IGN), (signal.SIGTERM, signal.SIG_DFL)):
@@ -233,6 +245,8 @@ def _become_child(fields: dict[str, Any], channel: int, log: int, report: int, *
     os.chdir(scratch)
     _redirect(log, report)
     os.environ.update(HOME=scratch, TMPDIR=scratch, TORCH_EXTENSIONS_DIR=str(Path(scratch) / "extensions"))
+    sys.dont_write_bytecode = True  # the launcher may keep what it compiled of our own code, a child may not
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     _limit(fields["limits"])
     from mooreeval.execute.roles import run_role
     from mooreeval.execute.wire import Channel

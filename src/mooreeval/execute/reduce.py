@@ -19,7 +19,6 @@ from mooreeval.execute.fake_run import Cost, quick_run
 from mooreeval.execute.reduce_literals import candidate_literals
 from mooreeval.execute.reduce_plan import within
 from mooreeval.execute.reduce_search import Search
-from mooreeval.verdict import Reduction
 
 
 @dataclass(frozen=True)
@@ -42,11 +41,21 @@ class Budget:
 
 
 @dataclass(frozen=True)
+class Changed:
+    """One integer of the task, as `verdict.Reduction` tells it. No pydantic here: the launcher starts without."""
+
+    name: str
+    original: int
+    used: int
+    line: int
+
+
+@dataclass(frozen=True)
 class ReducedTask:
     """The task as it is run."""
 
     code: str  # the same lines as the original's
-    reductions: list[Reduction]
+    reductions: list[Changed]
     kept_literals: list[str]  # "dim=4096": kept at their size, because the candidate carries them
     # Sizes that the candidate carries, or whose residue modulo its tile it may rest on, reduced nonetheless: a failure
     # may be the reduction's fault.
@@ -94,7 +103,7 @@ def reduce_task(
     after = search.now.cost
     return ReducedTask(
         code=search.code_at(search.values),
-        reductions=[Reduction(name=s.name, original=s.value, used=used, line=s.line) for s, used in changed],
+        reductions=[Changed(name=s.name, original=s.value, used=used, line=s.line) for s, used in changed],
         kept_literals=[str(size) for size in search.sizes if size in search.kept],
         forced=[str(size) for size in search.forced()],
         doubtful=[str(size) for size in search.doubtful()],

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import copy
 import functools
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -80,7 +81,7 @@ class ReferenceChild:
         state = dict(self.model.state_dict()) if isinstance(self.model, torch.nn.Module) else {}
         answer = {
             "code": code,
-            "reductions": [r.model_dump() for r in reduced.reductions] if reduced else [],
+            "reductions": [asdict(r) for r in reduced.reductions] if reduced else [],
             "forced": list(reduced.forced) if reduced else [],
             "doubtful": list(reduced.doubtful) if reduced else [],
         }
