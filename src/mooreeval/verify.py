@@ -28,7 +28,7 @@ from mooreeval.candidate import Candidate, NoCandidate
 from mooreeval.config import VerifyConfig
 from mooreeval.errors import NotJudged, TaskError, Transient
 from mooreeval.execute import conclude
-from mooreeval.execute.children import Launcher
+from mooreeval.execute.children import take_launcher
 from mooreeval.execute.conclude import Conclusion
 from mooreeval.execute.evidence import Evidence
 from mooreeval.execute.judge import Judgement
@@ -71,7 +71,7 @@ class LocalVerifier:
         self.secret = config.seed or new_secret()
         self._toolchain: Any = _toolchain(self.config)
         with _told_where_space_ends(Path(tempfile.gettempdir())):
-            self._launcher = Launcher()
+            self._launcher = take_launcher()
         self._launcher.start()
 
     def __enter__(self) -> Self:
