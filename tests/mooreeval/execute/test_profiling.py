@@ -245,3 +245,59 @@ def test_the_program_calls_the_built_candidate_and_keeps_its_output_apart(tmp_pa
     assert done.returncode == 1
     assert done.stderr.rstrip().endswith("the candidate could not be loaded: ValueError: not today")
     assert done.stdout == ""
+
+
+# ------------------------------------------------------------------------------------------------------------- a device
+SQUARES = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x * x
+def get_inputs():
+    return [torch.randn(4096, 4096)]
+"""
+SQUARE = """
+import torch
+from torch.utils.cpp_extension import load_inline
+
+source = '''
+__global__ void square(const float* x, float* y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int k = INDEX;
+    y[k] = x[k] * x[k];
+}
+torch::Tensor run(torch::Tensor x) {
+    auto y = torch::empty_like(x);
+    square<<<4096 * 4096 / 256, 256>>>(x.data_ptr<float>(), y.data_ptr<float>());
+    return y;
+}
+'''
+ext = load_inline("square", "torch::Tensor run(torch::Tensor x);", source, functions=["run"])
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return ext.run(x)
+"""
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(find_ncu() is None, reason="needs ncu")
+def test_on_a_device_a_straight_kernel_is_memory_bound_and_a_strided_one_wastes_its_sectors():
+    task = make_task("squares", SQUARES)
+    with LocalVerifier(load_config(settings=["backend=cuda", "profile.enabled=true"])) as verifier:
+        straight, strided = (
+            verifier.verify(task, Candidate(SQUARE.replace("INDEX", index)))
+            for index in ("i", "i % 4096 * 4096 + i / 4096")
+        )
+    for verdict in (straight, strided):
+        assert verdict.status is Status.CORRECT, verdict.reason
+        assert verdict.profile is not None
+        assert verdict.profile.missing is None, verdict.profile.missing
+        assert [(k.kernel, k.launches, k.grid, k.block) for k in verdict.profile.kernels] == [
+            ("square", 1, (65536, 1, 1), (256, 1, 1))
+        ]
+        missing = {name for name, value in verdict.profile.kernels[0] if value is None}
+        assert missing <= {"occupancy_limiter"}
+    first, second = straight.profile.kernels[0], strided.profile.kernels[0]
+    assert (first.limit, first.load_bytes_per_sector, second.load_bytes_per_sector) == ("memory", 32, 4)
+    assert first.duration_us < second.duration_us
+    assert any("loads use 4 of every 32 bytes" in sentence for sentence in strided.profile.advice)
