@@ -62,6 +62,7 @@ class Deadlines(Record):
     build_seconds: Positive = Field(600, description="Compiling one extension of a candidate.")
     reference_seconds: Positive = Field(120, description="One run of the task, and one comparison of outputs.")
     run_seconds: Positive = Field(120, description="Loading the candidate, and each trial of it.")
+    compile_seconds: Positive = Field(300, description="torch.compile of a task's model and its first call.")
 
 
 class MemoryLimits(Record):
@@ -140,6 +141,14 @@ class CudaConfig(Record):
     )
 
 
+class PoolConfig(Record):
+    """How many compilers run at once, over all processes that share a cache."""
+
+    builds: Count | None = Field(None, description="Compilers at once; none: as many as cores and memory allow.")
+    # The hungriest that were measured: docs/results/build-pool.md.
+    build_mib: Mebibytes = Field(2048, description="Memory that one compiler is expected to take.")
+
+
 class TimingConfig(Record):
     """How long right candidates are timed, on a device."""
 
@@ -150,6 +159,9 @@ class TimingConfig(Record):
     )
     fewest_rounds: Count = Field(6, description="Pairs of blocks that are measured whatever they cost.")
     block_seconds: Positive = Field(0.03, description="Aim: how long one block of queued calls takes.")
+    compile_baseline: bool = Field(
+        True, description="Whether torch.compile is a baseline too; half a minute for the first right answer to a task."
+    )
 
 
 class ProfileConfig(Record):
@@ -184,6 +196,7 @@ class VerifyConfig(Record):
     tolerance: Tolerance = Tolerance()
     simulator: SimulatorConfig = SimulatorConfig()
     cuda: CudaConfig = CudaConfig()
+    pool: PoolConfig = PoolConfig()
     timing: TimingConfig = TimingConfig()
     profile: ProfileConfig = ProfileConfig()
     reward: RewardConfig = RewardConfig()
@@ -213,7 +226,8 @@ class VerifyConfig(Record):
 
 
 _NOT_IN_THE_HASH: Any = {
-    "seed": True, "reward": True, "feedback": True, "profile": True, "simulator": {"threads": True},
+    "seed": True, "reward": True, "feedback": True, "profile": True, "pool": True,
+    "simulator": {"threads": True},
 }  # fmt: skip
 
 

@@ -289,6 +289,8 @@ def _timing(timing: Timing) -> RenderableType:
     notes = []
     if timing.eager_speedup_low is not None and timing.eager_speedup_high is not None:
         notes.append(f"95 % interval {timing.eager_speedup_low:.3g}x to {timing.eager_speedup_high:.3g}x over eager")
+    if timing.candidate_device_ms is not None and timing.eager_device_ms is not None:
+        notes.append(f"on the device alone {timing.candidate_device_ms:.3g} ms, eager {timing.eager_device_ms:.3g} ms")
     if timing.baseline_precision:
         notes.append(f"baselines in {timing.baseline_precision}")
     if timing.throttled:

@@ -12,6 +12,7 @@ from mooreeval.config import Baseline, RewardConfig
 from mooreeval.verdict import Status, Timing, Verdict
 
 WORST = -1.0
+FASTER = 1.1  # what counts as faster than a baseline, in the paper's Faster Rate
 
 
 def reward(verdict: Verdict | None, config: RewardConfig | None = None) -> float | None:
@@ -42,3 +43,22 @@ def speedup(timing: Timing | None, baseline: Baseline) -> float:
     if not 0 < v < float("inf"):
         raise ValueError(f"no speed-up from {baseline_ms} ms over {timing.candidate_ms} ms")
     return v
+
+
+def faster(verdict: Verdict, baseline: Baseline) -> bool | None:
+    """Whether a candidate counts for the Faster Rate; None where this baseline was not measured.
+
+    By the point estimate, as the paper does. What is not right is not faster.
+    """
+    if verdict.status is not Status.CORRECT:
+        return False
+    timed = verdict.timing is not None and getattr(verdict.timing, f"{baseline}_ms") is not None
+    return speedup(verdict.timing, baseline) > FASTER if timed else None
+
+
+def faster_confirmed(verdict: Verdict, baseline: Baseline) -> bool | None:
+    """As `faster`, by the lower end of the speed-up's 95 % interval."""
+    if verdict.status is not Status.CORRECT:
+        return False
+    low = None if verdict.timing is None else getattr(verdict.timing, f"{baseline}_speedup_low")
+    return None if low is None else low > FASTER

@@ -159,6 +159,11 @@ class Timing(Record):
     compile_ms: float | None = None
     eager_speedup_low: float | None = None  # ends of the 95 % interval of that ratio
     eager_speedup_high: float | None = None
+    compile_speedup_low: float | None = None  # wide enough for what is uncertain of both baselines
+    compile_speedup_high: float | None = None
+    # Of calls under 20 microseconds also without their launches, by the candidate's process's own word: not scored.
+    candidate_device_ms: float | None = None
+    eager_device_ms: float | None = None
     baseline_precision: str | None = None  # in which precision the baselines compute
     rounds: int | None = None  # pairs of blocks
     calls: int | None = None  # of both sides together

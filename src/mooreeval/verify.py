@@ -29,6 +29,7 @@ from mooreeval.config import VerifyConfig
 from mooreeval.errors import NotJudged, TaskError, Transient
 from mooreeval.execute import conclude
 from mooreeval.execute.children import take_launcher
+from mooreeval.execute.compile_baseline import add_compile_baseline
 from mooreeval.execute.conclude import Conclusion
 from mooreeval.execute.evidence import Evidence
 from mooreeval.execute.judge import Judgement
@@ -83,7 +84,8 @@ class LocalVerifier:
         self.close()
 
     def close(self) -> None:
-        """End every process of this verifier; idempotent."""
+        """End every process of this verifier, compilers too, and whatever waits for one; idempotent."""
+        self._toolchain.close()
         self._launcher.close()
 
     def needs_preparation(self) -> bool:
@@ -159,6 +161,8 @@ class LocalVerifier:
             if confirmed := careful.confirm(judgement.evidence):
                 judgement, conclusion = careful, confirmed
         conclusion = conclude.shape_specialised(conclusion, judgement.evidence.forced)
+        if self.config.timing.compile_baseline and conclusion.status is Status.CORRECT:
+            add_compile_baseline(*parts, judgement.evidence)
         if self.config.profile.enabled and conclusion.status is Status.CORRECT:
             judgement.evidence.profile = make_profile(*parts, judgement.evidence)
         return self._verdict(task, candidate, conclusion, judgement.evidence)
@@ -267,9 +271,9 @@ def _toolchain(config: VerifyConfig) -> Any:
     if config.backend == "simulator":
         from mooreeval.toolchains.simulator import SimulatorToolchain
 
-        return SimulatorToolchain()
+        return SimulatorToolchain(pool=config.pool)
     if config.backend == "cuda":
         from mooreeval.toolchains.cuda_on_device import CudaOnDevice
 
-        return CudaOnDevice(config.cuda)
+        return CudaOnDevice(config.cuda, pool=config.pool)
     raise NotJudged(f"this version has no toolchain for backend {config.backend}")

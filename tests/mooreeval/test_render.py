@@ -201,12 +201,22 @@ def test_times_stand_beside_their_baselines_with_the_interval():
         compile_ms=0.1,
         eager_speedup_low=1.99,
         eager_speedup_high=2.01,
+        candidate_device_ms=0.11,
+        eager_device_ms=0.24,
         baseline_precision="float32 without TF32",
     )
     judged = verdict(Status.CORRECT, q=1.0, evidence="device", backend="cuda", timing=timing)
     text = shown(judged, width=100)
     assert ["PyTorch", "eager", "0.25", "2x"] in [line.split() for line in text.splitlines()]
-    for words in ("candidate", "0.125", "PyTorch compile", "0.8x", "1.99x to 2.01x over eager", "without TF32"):
+    for words in (
+        "candidate",
+        "0.125",
+        "PyTorch compile",
+        "0.8x",
+        "1.99x to 2.01x over eager",
+        "alone 0.11 ms",
+        "without TF32",
+    ):
         assert words in text
 
 

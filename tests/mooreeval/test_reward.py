@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mooreeval.config import RewardConfig
-from mooreeval.reward import reward
+from mooreeval.reward import faster, faster_confirmed, reward
 from mooreeval.verdict import RuleHit, Status, Timing, Verdict
 
 
@@ -63,3 +63,15 @@ def test_the_constants_and_the_baseline_come_from_the_configuration():
 def test_times_that_no_clock_gives_are_refused():
     with pytest.raises(ValueError, match="no speed-up"):
         reward(timed(0.0, eager_ms=1.0))
+
+
+def test_faster_by_the_point_estimate_and_confirmed_by_the_intervals_end():
+    def judged(eager_ms, low):
+        timing = Timing(candidate_ms=1.0, eager_ms=eager_ms, eager_speedup_low=low, eager_speedup_high=2 * eager_ms)
+        return verdict(Status.CORRECT, q=1.0, timing=timing)
+
+    answers = [(faster(v, "eager"), faster_confirmed(v, "eager")) for v in (judged(1.11, 1.12), judged(1.11, 1.09))]
+    assert answers == [(True, True), (True, False)]
+    assert faster(judged(1.09, 1.08), "eager") is False
+    assert faster(judged(1.11, 1.12), "compile") is faster_confirmed(judged(1.11, 1.12), "compile") is None
+    assert faster(verdict(Status.INCORRECT, q=0.8), "eager") is False

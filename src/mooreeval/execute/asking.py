@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from typing import Any
 
 from mooreeval.errors import WireError
-from mooreeval.execute.answers import Malformed, read_answer
+from mooreeval.execute.answers import Malformed, Report, read_answer, read_report
 from mooreeval.execute.children import Child, ChildEnded
 from mooreeval.execute.wire import AnyTensor, Message, read_values
 
@@ -68,3 +69,23 @@ def last_line(log: str) -> str:
     """The last thing that a process printed."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     return lines[-1][:300] if lines else "it printed nothing"
+
+
+def report_left_behind(child: Child) -> Report | None:
+    """The report that the run time wrote when it had to leave the process."""
+    try:
+        return read_report(json.loads(child.last_report()))
+    except (ValueError, RecursionError, Malformed):
+        return None
+
+
+def how_the_task_ended(task_id: str, end: ChildEnded, seconds: float, log: str) -> str:
+    """Why a task's process is gone, in one line."""
+    if end.timed_out:
+        return (
+            f"task {task_id}: it did not finish within {seconds:g} s; "
+            "make it smaller or raise deadlines.reference_seconds"
+        )
+    code = end.exit_code
+    how = f"was killed by signal {-code}" if code is not None and code < 0 else f"exited with code {code}"
+    return f"task {task_id}: its process {how}: {last_line(log)}"

@@ -6,7 +6,7 @@ Operations
             -> error or None, extensions recorded, refusals
     trial   schedule, seconds; values: inputs -> error or None, report; values: outputs, inputs_after
     arenas  leaves, count; values: arenas -> error or None
-    block   calls, first, keep -> error or None
+    block   calls, first, keep, held -> error or None
     show    back -> error or None, devices; values: outputs, inputs_after
 
 Both roles see the same emulated or real device properties and run the same code; the recorder hands over strings and
@@ -183,8 +183,8 @@ class CandidateChild:
         return {"error": None}
 
     def _block(self, fields: dict[str, Any]) -> dict[str, Any]:
-        calls, first, keep = fields["calls"], fields["first"], fields["keep"]
-        return {"error": _error_of(lambda: self._timed.block(self.model, calls, first, keep))}
+        numbers = [fields[name] for name in ("calls", "first", "keep", "held")]
+        return {"error": _error_of(lambda: self._timed.block(self.model, *numbers))}
 
     def _show(self, back: int) -> tuple[dict[str, Any], dict[str, Any]]:
         """One output of the last block, and the inputs that it was made of as they are now."""

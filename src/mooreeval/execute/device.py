@@ -43,6 +43,10 @@ class Device(Protocol):
         """Wait for the device; raises RuntimeError for an error that a kernel left behind."""
         ...
 
+    def keep_busy(self, seconds: float) -> None:
+        """Queue that much of nothing; what is launched next waits behind it."""
+        ...
+
     def report(self) -> dict[str, Any]:
         """Launches and findings since `begin_trial`, in the run time's own form."""
         ...
@@ -88,6 +92,9 @@ class SimulatorDevice:
     def synchronize(self) -> None:
         """Launches are synchronous here, and a failed one is a finding of its own."""
 
+    def keep_busy(self, seconds: float) -> None:
+        """Nothing is timed here."""
+
     def report(self) -> dict[str, Any]:
         return json.loads(self._lib.moore_sim_report().decode("utf-8", "replace"))
 
@@ -109,6 +116,7 @@ class CudaDevice:
         self.name = f"{properties.name} (sm_{properties.major}{properties.minor})"
         self.tensor_device = "cuda:0"
         self.exchange = Exchange()
+        self._cycles_per_second = getattr(properties, "clock_rate", 1_500_000) * 1e3  # near enough for waiting
         self._runtime = _loaded_library("libcudart.so")
         self._launches = LaunchLog(launch_log)
 
@@ -134,6 +142,9 @@ class CudaDevice:
             self._runtime.cudaGetErrorString.restype = ctypes.c_char_p
             text = self._runtime.cudaGetErrorString(code).decode()
             raise RuntimeError(f"CUDA error: {text} (left behind by a launch whose error nobody read)")
+
+    def keep_busy(self, seconds: float) -> None:
+        torch.cuda._sleep(int(seconds * self._cycles_per_second))
 
     def report(self) -> dict[str, Any]:
         return self._launches.report()

@@ -21,7 +21,7 @@ from mooreeval.execute.tensors import dtype_name, dtype_of, is_dense, restrided
 from mooreeval.execute.wire import HANDLE_BYTES, DeviceTensor
 
 PAGE = 2 << 20
-MOST_KEPT_WARM = 24 << 30
+WARM_SHARE = 8  # PyTorch keeps this part of the device's memory at most from one timed block to the next
 
 
 class _Handle(ctypes.Structure):
@@ -177,11 +177,14 @@ class Exchange:
         for block in self._opened:
             block.close()
         self._opened.clear()
-        if not keep_warm or torch.cuda.memory_reserved() > MOST_KEPT_WARM:
-            self.release()
+        self.release(keep_warm=keep_warm)
 
-    def release(self) -> None:
+    def release(self, *, keep_warm: bool = False) -> None:
         """Give back to the device what PyTorch keeps for later: another process may need it."""
+        if keep_warm:
+            total = torch.cuda.get_device_properties(0).total_memory
+            if torch.cuda.memory_reserved() <= total // WARM_SHARE:
+                return
         torch.cuda.empty_cache()
 
     def export(self, tensor: torch.Tensor) -> DeviceTensor:

@@ -9,7 +9,6 @@ judge's own, which no candidate's process can reach. Imports no torch.
 
 from __future__ import annotations
 
-import json
 import random
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -18,31 +17,35 @@ from typing import Any
 
 from mooreeval.candidate import Candidate
 from mooreeval.config import SimulatorConfig, VerifyConfig
-from mooreeval.errors import NotJudged, TaskError, Transient
+from mooreeval.errors import TaskError, Transient
 from mooreeval.execute import conclude
-from mooreeval.execute.answers import (
-    LoadAnswer,
-    Malformed,
-    Report,
-    TrialAnswer,
-    read_report,
+from mooreeval.execute.answers import LoadAnswer, Malformed, Report, TrialAnswer
+from mooreeval.execute.asking import (
+    ask,
+    bytes_of,
+    has_elements,
+    how_the_task_ended,
+    last_line,
+    or_end,
+    outputs_of,
+    report_left_behind,
+    shapes_of,
 )
-from mooreeval.execute.asking import ask, bytes_of, has_elements, last_line, or_end, outputs_of, shapes_of
 from mooreeval.execute.children import Child, ChildEnded, Launcher
 from mooreeval.execute.conclude import Conclusion
 from mooreeval.execute.evidence import Evidence
 from mooreeval.execute.gpu_state import GpuWatch
+from mooreeval.execute.processes import Processes
 from mooreeval.execute.schedule import DeviceSchedule, Schedule, schedules
 from mooreeval.execute.seeds import derive_seed
-from mooreeval.execute.timed_peers import CandidateRaised, TimedPeers
-from mooreeval.execute.timing import Untimed, Work, WrongOutput, measure, slower_neighbour
+from mooreeval.execute.timed_peers import TimedPeers
+from mooreeval.execute.timing_stage import time_candidate
 from mooreeval.execute.wire import read_values
 from mooreeval.task import Task
 from mooreeval.toolchains.base import BuildFailure, Toolchain
 from mooreeval.toolchains.locate import SourceMap, in_own_line, in_own_lines
 from mooreeval.verdict import Finding, Mismatch, Reduction, Status, Trial
 
-START_SECONDS = 60.0  # opening a device
 STAND_IN_SECONDS = 10.0  # the recorder's forward pass computes nothing of interest
 
 
@@ -64,15 +67,16 @@ class Judgement:
         self._careful = careful  # sizes are reduced with whatever the candidate may rest on in mind
         self._launcher, self._toolchain, self._progress = launcher, toolchain, progress
         self.evidence = Evidence()
+        self._processes = Processes(config, launcher, toolchain, self.evidence)
 
     def conclude(self) -> Conclusion:
         """Run the stages in order until one of them ends the judgement."""
-        with self._spawn("reference") as reference, self._spawn("recorder") as recorder:
-            self._begin_start(recorder, "simulator", self._toolchain.recorder_options())
-            if self._on_device:
-                self._begin_start(reference, self.config.backend, self._toolchain.device_options())
-                self._finish_start(reference)
-            with self._turn():
+        with self._processes.spawn("reference") as reference, self._processes.spawn("recorder") as recorder:
+            self._processes.begin_stand_in(recorder)
+            if self._processes.on_device:
+                self._processes.begin_start(reference)
+                self._processes.finish_start(reference)
+            with self._processes.turn():
                 self._prepare(reference)
             return self._record(recorder) or self._build() or self._run(reference)
 
@@ -80,33 +84,19 @@ class Judgement:
         """Judge a failure again at other sizes (simulator only); None where there are none, or the task fails there."""
         self.evidence.stage_seconds = failed.stage_seconds
         try:
-            with self._spawn("reference") as reference:
+            with self._processes.spawn("reference") as reference:
                 self._prepare(reference)
                 if self.evidence.reductions == failed.reductions:
                     return None
-                with self._spawn("recorder") as recorder:
-                    self._begin_start(recorder, "simulator", self._toolchain.recorder_options())
+                with self._processes.spawn("recorder") as recorder:
+                    self._processes.begin_stand_in(recorder)
                     return self._record(recorder) or self._build() or self._run(reference)
         except TaskError:
             return None
 
-    @property
-    def _on_device(self) -> bool:
-        """Whether references run and outputs are compared where the candidate runs; on the simulator the CPU does."""
-        return self.config.backend != "simulator"
-
     # ---------------------------------------------------------------------------------------------------------- helpers
     def _seed(self, purpose: str, trial: int = 0) -> int:
         return derive_seed(self.secret, purpose, self.task.task_hash, self.candidate.candidate_hash, trial)
-
-    def _spawn(self, role: str) -> Child:
-        memory, real = self.config.memory, self._on_device and role != "recorder"
-        limits = {
-            "data_bytes": (memory.device_child_mib if real else memory.child_mib) << 20,
-            "file_bytes": memory.disk_mib << 20,
-            "core_bytes": 0,
-        }
-        return self._launcher.spawn(role, limits, device=real)
 
     @contextmanager
     def _stage(self, name: str) -> Generator[None]:
@@ -118,16 +108,6 @@ class Judgement:
             seconds = self.evidence.stage_seconds.get(name, 0.0) + time.monotonic() - start
             self.evidence.stage_seconds[name] = round(seconds, 4)
 
-    @contextmanager
-    def _turn(self) -> Generator[None]:
-        """The device for this judgement alone. Contexts are made and candidates are built while others have it."""
-        with self._toolchain.device_turn():
-            start = time.monotonic()
-            try:
-                yield
-            finally:
-                self.evidence.device_seconds += time.monotonic() - start
-
     # -------------------------------------------------------------------------------------------------------- reference
     def _prepare(self, reference: Child) -> None:
         """Size the task for this backend, build its model, and take what the candidate needs to be built alike."""
@@ -135,7 +115,7 @@ class Judgement:
             "name": self.task.task_id,
             "code": self.task.code,
             "candidate_text": self.candidate.code,
-            "budget": None if self._on_device else _budget(self.config.simulator),
+            "budget": None if self._processes.on_device else _budget(self.config.simulator),
             "careful": self._careful,
             "weight_seed": self._seed("weights"),
             "example_seed": self._seed("example"),
@@ -156,7 +136,7 @@ class Judgement:
         try:
             message = reference.ask(op, fields, {}, seconds)
         except ChildEnded as end:
-            raise TaskError(_how_the_task_ended(self.task, end, seconds, reference.log_tail())) from None
+            raise TaskError(how_the_task_ended(self.task.task_id, end, seconds, reference.log_tail())) from None
         if message.op == "task_error":
             raise TaskError(message.fields["message"])
         return message.fields, read_values(message)
@@ -165,7 +145,7 @@ class Judgement:
     def _record(self, recorder: Child) -> Conclusion | None:
         """The strings that the candidate wants compiled."""
         with self._stage("record"):
-            self._finish_start(recorder)
+            self._processes.finish_start(recorder)
             try:
                 answer = self._load(recorder, "record", {}, self.config.deadlines.record_seconds)
             except ChildEnded as end:
@@ -194,20 +174,6 @@ class Judgement:
         except ChildEnded:
             return None
 
-    def _begin_start(self, child: Child, backend: str, options: dict[str, Any]) -> None:
-        """Let a child open a device, while others do something else."""
-        if backend == "simulator":
-            simulator = self.config.simulator
-            options = {**options, "memory_bytes": simulator.device_mib << 20, "threads": simulator.threads}
-        with _told_as_ours(child):
-            child.begin("start", {"backend": backend, "options": options}, {}, START_SECONDS)
-
-    def _finish_start(self, child: Child) -> None:
-        """Wait until it is open; what it says of itself is told of the last one opened."""
-        with _told_as_ours(child):
-            answer = child.finish()
-        self.evidence.device, self.evidence.tensor_device = answer.fields["name"], answer.fields["tensor_device"]
-
     def _load(self, child: Child, mode: str, artefacts: dict[str, Any], seconds: float) -> LoadAnswer:
         fields = {
             "code": self.candidate.code,
@@ -222,30 +188,40 @@ class Judgement:
     def _build(self) -> Conclusion | None:
         """Every recorded extension; the gravest failure wins, so that a cheat is not hidden behind a syntax error."""
         failures: list[BuildFailure] = []
+        waited = 0.0
         with self._stage("build"):
             for extension in self.evidence.recording.extensions:
                 built = self._toolchain.build(extension, self.config.deadlines.build_seconds)
+                waited += built.waited_seconds
                 if isinstance(built, BuildFailure):
                     failures.append(in_own_lines(built, self._source_map()))
                 else:
                     self.evidence.artefacts.append(built)
                     marks = [in_own_line(d, self._source_map()) for d in built.diagnostics]
                     self.evidence.warnings.extend((*built.warnings, *(f"{d.place}: {d.message}" for d in marks)))
+        self._tell_apart("build_wait", "build", waited)
         return conclude.build_failures(failures)
+
+    def _tell_apart(self, name: str, stage: str, seconds: float) -> None:
+        """Seconds that a stage spent waiting for others, as a stage of their own."""
+        if seconds >= 0.01:
+            spent = self.evidence.stage_seconds
+            spent[name] = round(spent.get(name, 0.0) + seconds, 4)
+            spent[stage] = round(max(spent[stage] - seconds, 0.0), 4)
 
     def _source_map(self) -> SourceMap:
         return SourceMap(self.candidate.code, self.evidence.recording)
 
     # ------------------------------------------------------------------------------------------------------------- run
     def _run(self, reference: Child) -> Conclusion:
-        with self._spawn("run") as child, self._spawn("compare") as comparer:
-            opened = [child, *([comparer] if self._on_device else [])]
+        with self._processes.spawn("run") as child, self._processes.spawn("compare") as comparer:
+            opened = [child, *([comparer] if self._processes.on_device else [])]
             for each in opened:
-                self._begin_start(each, self.config.backend, self._toolchain.device_options())
+                self._processes.begin_start(each)
             for each in reversed(opened):
-                self._finish_start(each)
+                self._processes.finish_start(each)
             try:
-                with self._turn():
+                with self._processes.turn():
                     return self._load_and_try(child, reference, comparer)
             except ChildEnded as end:
                 return self._ended(end, child, "while it ran")
@@ -256,7 +232,7 @@ class Judgement:
 
     def _ended(self, end: ChildEnded, child: Child, when: str) -> Conclusion:
         """A candidate's process is gone; its run time may have written down why."""
-        report = _report_left_behind(child)
+        report = report_left_behind(child)
         self._observe(report)
         self.evidence.output_tail = child.log_tail() or None
         return conclude.process_ended(end, report, self.evidence.findings, when, child.log_tail())
@@ -273,40 +249,29 @@ class Judgement:
             if stop := self._trial(child, reference, comparer, index, schedule):
                 return stop
         conclusion = conclude.trials(self.evidence.trials)
-        if conclusion.status is not Status.CORRECT or not self._on_device or not self.config.timing.enabled:
+        if conclusion.status is not Status.CORRECT or not self._processes.on_device or not self.config.timing.enabled:
             return conclusion
         with self._stage("timing"):
             return self._time(child, reference, comparer) or conclusion
 
     def _time(self, child: Child, reference: Child, comparer: Child) -> Conclusion | None:
         """Time a right candidate; None unless a timed call shows that it is not right after all."""
-        facts, deadlines = self._toolchain.facts, self.config.deadlines
-        work = Work(*self.evidence.bytes_of_a_call, facts.L2_cache_size, facts.peak_bytes_per_second)
+        deadlines = self.config.deadlines
         peers = TimedPeers(
             child,
             reference,
             lambda got, devices, want: self._compare(comparer, got, devices, want),
             lambda number: self._seed("timed inputs", number),
-            work,
             GpuWatch(self.config.cuda.device),
             {"run": deadlines.run_seconds, "reference": deadlines.reference_seconds},
         )
-        try:
-            measured = measure(peers, work, self.config.timing, random.Random(self._seed("timing")))
-        except WrongOutput as wrong:
-            return conclude.wrong_when_timed(wrong.mismatch)
-        except CandidateRaised as raised:
-            return conclude.load_error(raised.error, self.candidate.code, final=True)
-        except Untimed as why:
-            self.evidence.warnings.append(f"timing: {why}")
-            return None
-        self.evidence.timing = peers.timing(measured)
-        if moved := slower_neighbour(measured.states):
-            self.evidence.warnings.append(f"timing: {moved}")
-        return None
+        source = random.Random(self._seed("timing"))
+        return time_candidate(
+            peers, self.evidence, self._toolchain.facts, self.config.timing, source, self.candidate.code
+        )
 
     def _schedules(self) -> Sequence[Schedule | DeviceSchedule]:
-        if self._on_device:
+        if self._processes.on_device:
             return [DeviceSchedule() for _ in range(self.config.trials)]
         seeds = [self._seed("schedule", i) for i in range(self.config.trials)]
         return schedules(seeds, self.config.simulator.check_budget)
@@ -393,25 +358,8 @@ class Judgement:
             evidence.warnings.append(note)
 
 
-@contextmanager
-def _told_as_ours(child: Child) -> Generator[None]:
-    """NotJudged where a child ends while it opens its device: no candidate has been read yet."""
-    try:
-        yield
-    except ChildEnded as end:
-        raise NotJudged(f"the device could not be opened ({end}): {last_line(child.log_tail())}") from None
-
-
 def _finding_key(finding: Finding) -> tuple[Any, ...]:
     return finding.kind, finding.severity, finding.kernel, str(finding.place), str(finding.other)
-
-
-def _report_left_behind(child: Child) -> Report | None:
-    """The report that the run time wrote when it had to leave the process."""
-    try:
-        return read_report(json.loads(child.last_report()))
-    except (ValueError, RecursionError, Malformed):
-        return None
 
 
 def _budget(config: SimulatorConfig) -> dict[str, int]:
@@ -422,14 +370,3 @@ def _budget(config: SimulatorConfig) -> dict[str, int]:
         "ceiling_flops": config.ceiling_flops,
         "ceiling_bytes": config.ceiling_mib << 20,
     }
-
-
-def _how_the_task_ended(task: Task, end: ChildEnded, seconds: float, log: str) -> str:
-    if end.timed_out:
-        return (
-            f"task {task.task_id}: it did not finish within {seconds:g} s; "
-            "make it smaller or raise deadlines.reference_seconds"
-        )
-    code = end.exit_code
-    how = f"was killed by signal {-code}" if code is not None and code < 0 else f"exited with code {code}"
-    return f"task {task.task_id}: its process {how}: {last_line(log)}"

@@ -41,6 +41,11 @@ _FOLDED: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Pow: operator.pow,
 }
 
+_SCOPES = (
+    ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef,
+    ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp,
+)  # fmt: skip
+
 Tie = Literal["written for", "may be written for"]
 
 
@@ -133,13 +138,39 @@ def _of_memory(line: str) -> bool:
 def _own_code(tree: ast.Module) -> list[ast.stmt]:
     """Without the copied input functions and the constants that only they use."""
     kept = [node for node in tree.body if getattr(node, "name", None) not in (INPUTS_NAME, INIT_INPUTS_NAME)]
-    used = {
-        node.id
-        for statement in kept
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-    }
+    used = {name for statement in kept for name in _read_from_module(statement)}
     return [statement for statement in kept if not _is_unused_constant(statement, used)]
+
+
+def _read_from_module(statement: ast.stmt) -> Iterator[str]:
+    """Names that are read and may be the module's; `M, K = x.shape` makes a function's M its own."""
+    waiting: list[tuple[ast.AST, frozenset[str]]] = [(statement, frozenset())]
+    while waiting:
+        node, own = waiting.pop()
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in own:
+            yield node.id
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):  # its defaults are read outside of it
+            waiting += [(part, own) for part in (*node.decorator_list, node.args)]
+            inside = _own_names(node, own)
+            waiting += [(part, inside) for part in node.body]
+        else:
+            waiting += [(part, own) for part in ast.iter_child_nodes(node)]
+
+
+def _own_names(function: ast.FunctionDef | ast.AsyncFunctionDef, outer: frozenset[str]) -> frozenset[str]:
+    """A function's arguments and what it assigns, with those around it; what is assigned in a scope within is not."""
+    arguments = function.args
+    own = {each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+    told, waiting = set(), list[ast.AST](function.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            own.add(node.id)
+        elif isinstance(node, ast.Global):
+            told |= set(node.names)
+        if not isinstance(node, _SCOPES):
+            waiting += ast.iter_child_nodes(node)
+    return (outer | own) - told
 
 
 def _is_unused_constant(statement: ast.stmt, used: set[str]) -> bool:

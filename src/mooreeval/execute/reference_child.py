@@ -7,7 +7,8 @@ Operations
               example
     trial     seed -> values: inputs, expected32, expected64 (None where there is no float64 run), inputs_after
     arenas    seeds -> leaves (the form of each tensor); values: arenas, see `timed_calls`
-    block     calls, first, keep: queued calls of the task's own model
+    compile   seed -> error or None: torch.compile of the model, and its first call
+    block     calls, first, keep, held, compiled (or not): queued calls of the task's own model
     expected  index of a set -> values as of a trial
 """
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import traceback
 from dataclasses import asdict
 from typing import Any
 
@@ -39,6 +41,7 @@ class ReferenceChild:
         self.device: Device | None = None
         self.module: TaskModule | None = None
         self.model: torch.nn.Module | None = None
+        self._compiled: Any = None
         self._code = ""
         self._on_host: list[bool] | None = None  # of each output, once it is known
 
@@ -54,8 +57,11 @@ class ReferenceChild:
         if op == "arenas":
             return self._arenas(fields["seeds"])
         if op == "block":
-            self._timed.block(self._model, fields["calls"], fields["first"], fields["keep"])
+            model = self._compiled if fields.get("compiled") else self._model
+            self._timed.block(model, fields["calls"], fields["first"], fields["keep"], fields["held"])
             return {}, {}
+        if op == "compile":
+            return {"error": self._compile(fields["seed"])}, {}
         if op == "expected":
             return {}, self._run_on(map_tensors(self._timed.sets[fields["index"]], torch.clone), keep_warm=True)
         raise ValueError(f"the reference child has no operation {op}")
@@ -112,8 +118,8 @@ class ReferenceChild:
             exchange.clear(keep_warm=keep_warm)
         before = map_tensors(inputs, exchange.place if exchange else _own_copy)  # forward may write to its inputs
         expected64 = to_wire(self._in_float64(before), export)
-        if exchange and not keep_warm:
-            exchange.release()  # float64 copies are the largest that there are
+        if exchange:
+            exchange.release(keep_warm=keep_warm)  # float64 copies are the largest that there are
         if self._on_host is None and export is None:
             follow = may_keep_on_host(self._code)
             self._on_host = outputs_on_host(self.module, self._code, self.model, before) if follow else []
@@ -155,6 +161,20 @@ class ReferenceChild:
         self.device.synchronize()
         return {"leaves": leaves}, {"arenas": to_wire(arenas, exchange.export)}
 
+    def _compile(self, seed: int) -> str | None:
+        """Why there is no compiled model; None where there is one."""
+        assert self.module is not None
+        assert self.device is not None
+        try:
+            self._compiled = torch.compile(self._model)
+            with torch.no_grad():
+                self._compiled(*self.module.make_inputs(seed))
+            self.device.synchronize()
+        except Exception as error:  # noqa: BLE001  whatever the compiler makes of a task
+            traceback.print_exc()
+            return " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        return None
+
     def _sent(self, outputs: Any, export: Export | None) -> Any:
         """Expected outputs for the wire, with a mark on those that the task keeps on the CPU."""
         tensors = list(crossing_tensors(outputs))
@@ -182,7 +202,9 @@ class ReferenceChild:
         try:
             model = copy.deepcopy(self.model).double()
             widened = map_tensors(inputs, lambda t: t.double() if t.is_floating_point() else t.clone())
-            return map_tensors(self.module.forward(model, widened), _own_copy)
+            outputs = self.module.forward(model, widened)
+            # An export copies anyway, and of the largest tensors that there are each copy counts.
+            return outputs if self.device and self.device.exchange else map_tensors(outputs, _own_copy)
         except Exception:  # noqa: BLE001  any failure means only that this task has no float64 run
             return None
 

@@ -36,12 +36,17 @@ class TimedCalls:
         self._kept = []
         self.sets = [_set_of(arenas, leaves, index) for index in range(count)]
 
-    def block(self, call: Callable[..., Any], calls: int, first: int, keep: int) -> None:
-        """`calls` calls that begin at set `first`, then a wait for the device; the last `keep` outputs stay."""
+    def block(self, call: Callable[..., Any], calls: int, first: int, keep: int, held: float = 0.0) -> None:
+        """`calls` calls that begin at set `first`, then a wait for the device; the last `keep` outputs stay.
+
+        `held`: seconds that the device is kept busy with nothing first, so that the calls queue up behind.
+        """
         sets, count = self.sets, len(self.sets)
         kept: list[Any] = [None] * keep
         self._kept = []
         self._end = first + calls
+        if held:
+            self._device.keep_busy(held)
         with torch.no_grad():
             for k in range(first, first + calls):
                 kept[k % keep] = call(*sets[k % count])

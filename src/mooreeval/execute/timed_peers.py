@@ -12,7 +12,7 @@ from mooreeval.execute.answers import BlockAnswer, ShowAnswer, read_answer
 from mooreeval.execute.asking import ask, last_line, or_end, outputs_of
 from mooreeval.execute.children import Child, ChildEnded
 from mooreeval.execute.gpu_state import GpuState, GpuWatch
-from mooreeval.execute.timing import Measured, Work, WrongOutput
+from mooreeval.execute.timing import Measured, WrongOutput
 from mooreeval.execute.wire import read_values
 from mooreeval.verdict import Mismatch, Timing
 
@@ -36,7 +36,6 @@ class TimedPeers:
         child, reference: the candidate's and the task's process.
         compare: outputs of the one against values of the other, see `Judgement._compare`.
         seed: the seed of a set of inputs by its number.
-        work: what one call touches.
         watch: reads the device's state.
         seconds: what one question to the candidate may take, and one to the task.
     """
@@ -47,32 +46,32 @@ class TimedPeers:
         reference: Child,
         compare: Compare,
         seed: Callable[[int], int],
-        work: Work,
         watch: GpuWatch,
         seconds: Mapping[str, float],
     ) -> None:
         self._child, self._reference, self._compare, self._seed = child, reference, compare, seed
-        self._work, self._watch, self._seconds = work, watch, seconds
-        self._end = 0
+        self._watch, self._seconds = watch, seconds
+        self._end, self._sets = 0, 1
 
     def fresh_inputs(self, round_index: int, count: int) -> None:
         """New sets of inputs on both sides."""
+        self._sets = count
         seeds = [self._seed(round_index * count + k) for k in range(count)]
         message = self._ask_reference("arenas", {"seeds": seeds})
         fields = {"leaves": message.fields["leaves"], "count": count}
         values = {"arenas": read_values(message)["arenas"]}
         self._checked(ask(self._child, "arenas", BlockAnswer, fields, values, self._seconds["run"])[0])
 
-    def baseline(self, calls: int, first: int, kept: int) -> float:
+    def baseline(self, calls: int, first: int, kept: int, held: float = 0.0) -> float:
         """Seconds of a block of the task's own model."""
-        fields = {"calls": calls, "first": first, "keep": kept}
+        fields = {"calls": calls, "first": first, "keep": kept, "held": held}
         start = time.perf_counter()
         self._ask_reference("block", fields)
         return time.perf_counter() - start
 
-    def candidate(self, calls: int, first: int, kept: int) -> float:
+    def candidate(self, calls: int, first: int, kept: int, held: float = 0.0) -> float:
         """Seconds of a block of the candidate."""
-        fields = {"calls": calls, "first": first, "keep": kept}
+        fields = {"calls": calls, "first": first, "keep": kept, "held": held}
         start = time.perf_counter()
         message = self._child.ask("block", fields, {}, self._seconds["run"])
         spent = time.perf_counter() - start
@@ -84,7 +83,7 @@ class TimedPeers:
         """The output of the call `back` calls before the candidate's last one is what the reference gives."""
         answer, message = ask(self._child, "show", ShowAnswer, {"back": back}, {}, self._seconds["run"])
         self._checked(answer)
-        index = (self._end - 1 - back) % self._work.sets
+        index = (self._end - 1 - back) % self._sets
         want = read_values(self._ask_reference("expected", {"index": index}))
         mismatch = or_end(self._child, lambda: self._compare(outputs_of(message), answer.devices, want))
         if mismatch is not None:
@@ -97,15 +96,18 @@ class TimedPeers:
         """What was measured, for the verdict."""
         speedup, each = measured.speedup(), median(measured.candidate)
         clocks = [state.sm_clock for state in measured.states]
+        eager_device, candidate_device = measured.on_device or (None, None)
         return Timing(
             candidate_ms=each * 1e3,
             eager_ms=each * speedup.value * 1e3,
             eager_speedup_low=speedup.low,
             eager_speedup_high=speedup.high,
+            eager_device_ms=eager_device and eager_device * 1e3,
+            candidate_device_ms=candidate_device and candidate_device * 1e3,
             baseline_precision=PRECISION,
             rounds=len(measured.candidate),
             calls=measured.calls,
-            input_sets=self._work.sets,
+            input_sets=measured.sets,
             sm_clock_mhz=round(median(clocks)) if clocks else None,
             temperature_c=max((state.temperature for state in measured.states), default=None),
             throttled=measured.throttled,

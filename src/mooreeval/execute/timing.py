@@ -1,12 +1,14 @@
 """Time by the judge's clock: how much faster than the task's own model a candidate that has been found right is.
 
-    round: fresh sets of inputs ─> block of the baseline, block of the candidate (order alternates) ─> one output shown
+    round: fresh sets of inputs ─> warm-up on the first of them ─> now and then a short queue over the others
+           ─> block of the baseline, block of the candidate (order alternates) ─> one output shown
 
 A block is a queue of calls that cycle through sets of inputs that together exceed the device's cache; the clock runs in
 this process from the request until the child says that the device is idle. The time of an empty block is taken off.
 How long a queue is and which of its last outputs must be shown afterwards is drawn at random, and the output is
-compared like that of a trial: work that is left out, put off or replayed shows as a wrong value, as a short queue that
-takes as long as a long one, or as more bytes a second than the device's memory gives.
+compared like that of a trial. Work that is left out shows as a wrong value; work that is put off until it is asked for,
+or replayed where an input comes again, as a short queue over inputs never seen before that takes longer a call than a
+long one does, or as more bytes a second than the device's memory gives.
 """
 
 from __future__ import annotations
@@ -24,16 +26,21 @@ from mooreeval.execute.gpu_state import GpuState
 from mooreeval.execute.timing_statistics import FEWEST, Estimate, estimate
 
 MOST_SETS = 256
-MOST_ARENA_BYTES = 32 << 30
+ARENA_SHARE = 8  # the sets of one side take this part of the device's memory at most
 MOST_CALLS = 4096
 MOST_KEPT, KEPT_BYTES = 16, 2 << 30
 CACHE_FACTOR = 2  # sets together hold this many times what the cache does
-SHORT_SHARE = 4  # a short queue has this many times fewer calls
-SHORT_FACTOR, SHORT_SLACK_SECONDS = 1.5, 300e-6  # the slack is one of a whole queue: it waits for its first launch
+SPREAD = 0.2  # by which the length of a block varies
+SHORT_SHARE = 4  # a short queue has at least so many times fewer calls
+SHORT_SECONDS = 1.5e-3  # aim: how long it takes, where inputs enough fit
+SHORT_FACTOR, SHORT_SLACK_SECONDS = 1.3, 200e-6  # the slack is one of a whole queue: it waits for its first launch
 LEAST_SECONDS = 1e-6  # no call launches a kernel in less
 ROOF_SLACK = 1.1  # clocks and rounding
 
-Block = Callable[[int, int, int], float]  # calls, first set, outputs kept -> seconds by this process's clock
+SHORT_CALL_SECONDS = 20e-6  # below, the time on the device is told, too: the launch is a large part of the rest
+HELD_CALLS, HELD_SECONDS, HELD_BLOCKS = 100, 4e-3, 5  # so many launches are queued before the device begins
+
+Block = Callable[..., float]  # calls, first set, outputs kept, seconds held -> seconds by this process's clock
 
 
 class Untimed(Exception):
@@ -55,14 +62,22 @@ class Work:
     input_bytes: int
     output_bytes: int
     cache_bytes: int
+    memory_bytes: int
     peak_bytes_per_second: float
 
     @property
     def sets(self) -> int:
-        """How many sets of inputs a round cycles through: beyond the cache, and within reason."""
-        each = max(self.input_bytes, 1)
-        beyond = math.ceil(CACHE_FACTOR * self.cache_bytes / each)
-        return max(1, min(max(beyond, 2), MOST_SETS, MOST_ARENA_BYTES // each))
+        """How many sets of inputs a round cycles through at least: beyond the cache, and within reason."""
+        return self._within_reason(math.ceil(CACHE_FACTOR * self.cache_bytes / max(self.input_bytes, 1)))
+
+    def sets_for(self, seconds: float, calls: int) -> int:
+        """As many that no input comes twice in a block of so many calls, and surely none in a short queue."""
+        longest = max(math.ceil(SHORT_SECONDS / seconds), math.ceil((1 + SPREAD) * calls))
+        return max(self.sets, self._within_reason(self.kept + longest))
+
+    def _within_reason(self, sets: int) -> int:
+        fitting = self.memory_bytes // ARENA_SHARE // max(self.input_bytes, 1)
+        return max(1, min(max(sets, 2), MOST_SETS, fitting))
 
     @property
     def kept(self) -> int:
@@ -73,7 +88,7 @@ class Work:
     def least_seconds(self) -> float:
         """No call is faster that reads its inputs from memory and writes its outputs; 0 where a cache can hold them."""
         total = self.input_bytes + self.output_bytes
-        beyond_cache = self.sets * self.input_bytes >= self.cache_bytes
+        beyond_cache = self.sets * self.input_bytes >= self.cache_bytes  # more sets only make it more so
         return total / (self.peak_bytes_per_second * ROOF_SLACK) if beyond_cache else 0.0
 
 
@@ -82,9 +97,9 @@ class Peers(Protocol):
 
     def fresh_inputs(self, round_index: int, count: int) -> None: ...
 
-    def baseline(self, calls: int, first: int, kept: int) -> float: ...
+    def baseline(self, calls: int, first: int, kept: int, held: float = 0.0) -> float: ...
 
-    def candidate(self, calls: int, first: int, kept: int) -> float: ...
+    def candidate(self, calls: int, first: int, kept: int, held: float = 0.0) -> float: ...
 
     def check(self, back: int) -> None:
         """Raises WrongOutput."""
@@ -98,10 +113,12 @@ class Measured:
 
     baseline: list[float] = field(default_factory=list)
     candidate: list[float] = field(default_factory=list)
-    shorts: list[float] = field(default_factory=list)  # of the candidate, in short queues
+    shorts: list[float] = field(default_factory=list)  # of the candidate, in short queues over new inputs
     short_calls: int = 1
+    sets: int = 1
     calls: int = 0
     states: list[GpuState] = field(default_factory=list)
+    on_device: tuple[float, float] | None = None  # of the baseline and the candidate, without what a launch takes
 
     def speedup(self) -> Estimate:
         return estimate([b / c for b, c in zip(self.baseline, self.candidate, strict=True)])
@@ -130,6 +147,7 @@ class _Timer:
     def __init__(self, peers: Peers, work: Work, config: TimingConfig, source: random.Random) -> None:
         self._peers, self._work, self._config, self._source = peers, work, config, source
         self._round = 0
+        self._sets = work.sets
 
     def run(self) -> Measured:
         measured = Measured()
@@ -137,21 +155,36 @@ class _Timer:
         self._fresh()
         idle = median(self._peers.candidate(0, 0, 1) for _ in range(5))
         calls = self._queue_length(self._peers.baseline, idle), self._queue_length(self._peers.candidate, idle)
+        self._sets = self._work.sets_for(self._config.block_seconds / calls[1], calls[1])
+        measured.sets = self._sets
+        measured.short_calls = min(self._sets - self._work.kept, calls[1] // SHORT_SHARE)
         while True:
+            self._fresh()
             self._note_state(measured)
+            if self._round % 2 and measured.short_calls > 0 and self._comes_again(calls[1]):
+                self._short(measured, idle)
             self._pair(measured, calls, idle)
             rounds = len(measured.candidate)
             if rounds >= FEWEST and measured.speedup().width <= self._config.interval:
                 break
             if rounds >= self._config.fewest_rounds and time.monotonic() > until:
                 break
-            self._fresh()
+        if min(*map(median, (measured.baseline, measured.candidate))) < SHORT_CALL_SECONDS:
+            measured.on_device = self._on_device(self._peers.baseline), self._on_device(self._peers.candidate)
         self._note_state(measured)
         return measured
 
+    def _on_device(self, side: Block) -> float:
+        """Seconds of a call whose launches were queued while the device was kept busy.
+
+        That it was kept busy as long is the child's own word: such a time is told and never scored.
+        """
+        held = [side(HELD_CALLS, 0, 1, HELD_SECONDS) - side(0, 0, 1, HELD_SECONDS) for _ in range(HELD_BLOCKS)]
+        return max(median(held), 1e-9) / HELD_CALLS
+
     def _fresh(self) -> None:
         """New inputs; then as many calls on each side as outputs are kept, so that memory for them is at hand."""
-        self._peers.fresh_inputs(self._round, self._work.sets)
+        self._peers.fresh_inputs(self._round, self._sets)
         self._round += 1
         kept = self._work.kept
         for side in (self._peers.baseline, self._peers.candidate):
@@ -171,24 +204,35 @@ class _Timer:
                 return max(1, min(MOST_CALLS, math.ceil(target / each)))
             calls = min(MOST_CALLS, max(2 * calls, min(16 * calls, math.ceil(target / 3 / each))))
 
+    def _comes_again(self, calls: int) -> bool:
+        """Whether a block of about so many calls has fewer inputs than calls."""
+        return (1 + SPREAD) * calls > self._sets - self._work.kept
+
+    def _short(self, measured: Measured, idle: float) -> None:
+        """A few calls on inputs that no call has seen, and a look at one of their outputs."""
+        calls, kept = measured.short_calls, self._work.kept
+        first = kept + self._source.randrange(self._sets - kept - calls + 1)
+        measured.shorts.append(max(self._peers.candidate(calls, first, kept) - idle, 1e-9) / calls)
+        self._peers.check(self._source.randrange(min(kept, calls)))
+        self._peers.candidate(kept, 0, kept)  # the look took memory
+
     def _pair(self, measured: Measured, calls: tuple[int, int], idle: float) -> None:
         """One block of each, in an order that alternates, then a look at one of the candidate's outputs."""
-        baseline, candidate = (max(1, round(n * self._source.uniform(0.8, 1.2))) for n in calls)
-        if self._round % 2:
-            measured.baseline.append(self._each(self._peers.baseline, baseline, idle))
-        measured.candidate.append(self._each(self._peers.candidate, candidate, idle))
+        baseline, candidate = (max(1, round(n * self._source.uniform(1 - SPREAD, 1 + SPREAD))) for n in calls)
+        blocks = [
+            lambda: measured.baseline.append(self._each(self._peers.baseline, baseline, idle)),
+            lambda: measured.candidate.append(self._each(self._peers.candidate, candidate, idle)),
+        ]
+        for block in blocks if self._round % 2 else reversed(blocks):
+            block()
         self._peers.check(self._source.randrange(min(self._work.kept, candidate)))
-        if not self._round % 2:
-            measured.baseline.append(self._each(self._peers.baseline, baseline, idle))
         measured.calls += baseline + candidate
-        if self._round % 2:
-            measured.short_calls = max(1, calls[1] // SHORT_SHARE)
-            self._peers.candidate(2, self._source.randrange(self._work.sets), 1)  # the look at an output took memory
-            measured.shorts.append(self._each(self._peers.candidate, measured.short_calls, idle))
-            self._peers.check(0)
 
     def _each(self, side: Block, calls: int, idle: float) -> float:
-        first = self._source.randrange(self._work.sets)
+        unseen = self._sets - self._work.kept - calls  # where that many, none is seen twice
+        first = (
+            self._work.kept + self._source.randrange(unseen + 1) if unseen >= 0 else self._source.randrange(self._sets)
+        )
         return max(side(calls, first, self._work.kept) - idle, 1e-9) / calls
 
 
@@ -205,7 +249,8 @@ def _plausible(measured: Measured, work: Work) -> None:
         short, slack = median(measured.shorts), SHORT_SLACK_SECONDS / measured.short_calls
         if short > SHORT_FACTOR * each + slack:
             raise Untimed(
-                f"a call takes {short * 1e3:.4g} ms in a short queue and {each * 1e3:.4g} ms in a long one: not scored"
+                f"a call takes {short * 1e3:.4g} ms in a short queue over new inputs and {each * 1e3:.4g} ms in a long "
+                "one: not scored"
             )
 
 

@@ -1,0 +1,79 @@
+"""The children of one judgement: started with its limits, their devices opened, the device taken in turns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+from mooreeval.config import VerifyConfig
+from mooreeval.errors import NotJudged
+from mooreeval.execute.asking import last_line
+from mooreeval.execute.children import Child, ChildEnded, Launcher
+from mooreeval.execute.evidence import Evidence
+from mooreeval.toolchains.base import Toolchain
+
+START_SECONDS = 60.0  # opening a device
+
+
+class Processes:
+    """Starts children for one judgement; what they say of the device, and how long it was held, is its evidence."""
+
+    def __init__(self, config: VerifyConfig, launcher: Launcher, toolchain: Toolchain, evidence: Evidence) -> None:
+        self._config, self._launcher, self._toolchain, self._evidence = config, launcher, toolchain, evidence
+
+    @property
+    def on_device(self) -> bool:
+        """Whether references run and outputs are compared where the candidate runs; on the simulator the CPU does."""
+        return self._config.backend != "simulator"
+
+    def spawn(self, role: str) -> Child:
+        """A child with this role; the recorder never sees a real device."""
+        memory, real = self._config.memory, self.on_device and role != "recorder"
+        limits = {
+            "data_bytes": (memory.device_child_mib if real else memory.child_mib) << 20,
+            "file_bytes": memory.disk_mib << 20,
+            "core_bytes": 0,
+        }
+        return self._launcher.spawn(role, limits, device=real)
+
+    def begin_start(self, child: Child) -> None:
+        """Let a child open the backend's device, while others do something else."""
+        self._begin(child, self._config.backend, self._toolchain.device_options())
+
+    def begin_stand_in(self, recorder: Child) -> None:
+        """Let the recorder open the simulated device that stands in for any other."""
+        self._begin(recorder, "simulator", self._toolchain.recorder_options())
+
+    def _begin(self, child: Child, backend: str, options: dict[str, Any]) -> None:
+        if backend == "simulator":
+            simulator = self._config.simulator
+            options = {**options, "memory_bytes": simulator.device_mib << 20, "threads": simulator.threads}
+        with _told_as_ours(child):
+            child.begin("start", {"backend": backend, "options": options}, {}, START_SECONDS)
+
+    def finish_start(self, child: Child) -> None:
+        """Wait until its device is open; what it says of itself is told of the last one opened."""
+        with _told_as_ours(child):
+            answer = child.finish()
+        self._evidence.device, self._evidence.tensor_device = answer.fields["name"], answer.fields["tensor_device"]
+
+    @contextmanager
+    def turn(self) -> Generator[None]:
+        """The device for this judgement alone. Contexts are made and candidates are built while others have it."""
+        with self._toolchain.device_turn():
+            start = time.monotonic()
+            try:
+                yield
+            finally:
+                self._evidence.device_seconds += time.monotonic() - start
+
+
+@contextmanager
+def _told_as_ours(child: Child) -> Generator[None]:
+    """NotJudged where a child ends while it opens its device: no candidate has been read yet."""
+    try:
+        yield
+    except ChildEnded as end:
+        raise NotJudged(f"the device could not be opened ({end}): {last_line(child.log_tail())}") from None
