@@ -35,7 +35,7 @@ class RunList:
 
     def __init__(self, path: Path, plan: Row) -> None:
         self._path, self._lock = path, threading.Lock()
-        before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"plan": plan}
+        before: Row = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"plan": plan}
         plan = json.loads(json.dumps(plan))
         if changed := sorted(key for key in plan | before["plan"] if plan.get(key) != before["plan"].get(key)):
             sys.exit(f"{path} was begun with another {', '.join(changed)}: name another file, or repeat its options")
