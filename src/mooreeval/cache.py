@@ -19,21 +19,25 @@ import os
 import re
 import shutil
 import tempfile
+import threading
 import time
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 from mooreeval.errors import NotJudged, UsageError
+from mooreeval.locks import locked_file, remove_if_stale, unlock
 from mooreeval.space import is_no_space, no_space, require_space
 
 DEFAULT_LIMIT_BYTES = 10 << 30
 CACHE_REMEDY = "set MOOREEVAL_CACHE to another folder"
+CLOSED = "this verifier was closed"
 _MANIFEST, _SUMS = "manifest.json", "sums.json"
 _IN_USE_SECONDS = 600.0  # an entry used this recently is never evicted
 _NO_PATH_OF_A_LIBRARY = re.compile(r":|\$\{?(?:ORIGIN|LIB|PLATFORM)\b")  # see ld.so(8)
 _DROPPED = "dropped-"  # begins the name of an entry on its way out
 _HELD = ".held"  # ends the name of a staging folder that its owner has locked
+_QUICK_SECONDS = 0.05
 _STALE_SECONDS = 6 * 3600.0  # a staging folder without a lock that is this old has no writer any more
 # Sums are to find what a disk lost, at 2 GB/s. Of a file beyond the first size, a precompiled header of 400 MB, blocks
 # at even distances are read: what power loss leaves as zeros is seldom a single block.
@@ -60,8 +64,10 @@ class FileCache:
             reason = f"the loader would not find libraries in a folder with {found[0]!r} in its path"
             raise UsageError(f"the cache folder {str(self.root)!r} cannot be used ({reason}): {CACHE_REMEDY}")
         self.limit_bytes = limit_bytes
+        self._looked: tuple[float, float] | None = None  # how long the last look at all entries took, and its end
+        self._closed = threading.Event()
         self._verified: dict[Path, tuple[int, ...]] = {}  # files whose sums this process has seen to be right
-        with self._told_clearly():
+        with self.told_clearly():
             for name in ("entries", "staging", "locks"):
                 (self.root / name).mkdir(parents=True, exist_ok=True)
         self._sweep()
@@ -84,7 +90,7 @@ class FileCache:
 
     def put(self, key: str, write: Callable[[Path], None]) -> Path:
         """Let `write` fill a folder and make it the entry; a complete one that is there already wins."""
-        with self.scratch(f"{key[:16]}-") as staging, self._told_clearly():
+        with self.scratch(f"{key[:16]}-") as staging, self.told_clearly():
             write(staging)
             _write_manifest(staging)
             self._publish(staging, self.root / "entries" / key)
@@ -102,25 +108,39 @@ class FileCache:
 
     @contextlib.contextmanager
     def lock(self, key: str) -> Generator[None]:
-        """Hold the key alone; released when the process ends, however it ends."""
-        with self._told_clearly():
-            handle = os.open(self.root / "locks" / key, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        """Hold the key alone; released when the process ends, however it ends. NotJudged where `close` ends waiting."""
+        with self.told_clearly():
+            handle = locked_file(self.root / "locks" / key, self._closed)
+        if handle is None:
+            raise NotJudged(CLOSED)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
             yield
         finally:
-            os.close(handle)
+            unlock(handle)
+
+    def close(self) -> None:
+        """End all waiting for locks through this object, for good; entries can still be had."""
+        self._closed.set()
+
+    def wait(self, seconds: float) -> None:
+        """Sleep; NotJudged once this object is closed."""
+        if self._closed.wait(seconds):
+            raise NotJudged(CLOSED)
 
     @contextlib.contextmanager
     def scratch(self, prefix: str) -> Generator[Path]:
         """A folder beside the entries, removed afterwards; what a killed process leaves is swept by the next one."""
-        with self._told_clearly():
+        with self.told_clearly():
             folder, handle = self._held_folder(prefix)
         try:
             yield folder
+        except OSError as error:
+            if is_no_space(error):
+                raise cache_error(error, self.root) from error
+            raise
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-            os.close(handle)
+            unlock(handle)
 
     def _held_folder(self, prefix: str) -> tuple[Path, int]:
         """A new staging folder, locked; who sweeps waits until it is."""
@@ -140,8 +160,23 @@ class FileCache:
                     if _is_abandoned(folder):
                         shutil.rmtree(folder, ignore_errors=True)
 
+    def drop(self, key: str) -> None:
+        """Remove an entry."""
+        self._drop(self.root / "entries" / key)
+
     def evict(self) -> None:
-        """Drop the least recently used entries beyond the limit, and what dead writers left."""
+        """Drop the least recently used entries beyond the limit, and what dead writers left.
+
+        Looking at a large cache takes a while: no more than a fiftieth of a process's time is spent on it.
+        """
+        start = time.monotonic()
+        if self._looked and start - self._looked[1] < 50 * self._looked[0]:
+            return
+        self._evict()
+        end = time.monotonic()
+        self._looked = (end - start, end) if end - start > _QUICK_SECONDS else None
+
+    def _evict(self) -> None:
         now = time.time()
         entries = sorted(self._entries())
         total = sum(size for _, size, _ in entries)
@@ -152,11 +187,13 @@ class FileCache:
                 self._drop(folder)
                 total -= size
         self._sweep()
+        for lock in _listing(self.root / "locks"):
+            remove_if_stale(lock)
 
     def _entries(self) -> Iterator[tuple[float, int, Path]]:
         for folder in _listing(self.root / "entries"):
             with contextlib.suppress(OSError):
-                yield folder.stat().st_mtime, sum(f.stat().st_size for f in folder.iterdir()), folder
+                yield folder.stat().st_mtime, _bytes_on_disk(folder), folder
 
     def _publish(self, staging: Path, final: Path) -> None:
         for _ in range(3):
@@ -169,6 +206,7 @@ class FileCache:
                 if self._is_complete(final):
                     return
                 self._drop(final)
+        raise OSError(errno.EEXIST, f"{final.name} is damaged and cannot be replaced")
 
     def _is_complete(self, folder: Path) -> bool:
         """Are all files there with their sizes, and, seen once by each process, their sums?"""
@@ -200,7 +238,7 @@ class FileCache:
         shutil.rmtree(grave, ignore_errors=True)
 
     @contextlib.contextmanager
-    def _told_clearly(self) -> Generator[None]:
+    def told_clearly(self) -> Generator[None]:
         try:
             yield
         except OSError as error:
@@ -213,6 +251,12 @@ def cache_error(error: OSError, root: Path) -> NotJudged | UsageError:
         return no_space(root, CACHE_REMEDY)
     reason = os.strerror(error.errno) if error.errno else str(error)
     return UsageError(f"the cache folder {root} cannot be written ({reason}): {CACHE_REMEDY}")
+
+
+def _bytes_on_disk(folder: Path) -> int:
+    """What an entry takes; a small file takes a block."""
+    files = (path.stat() for path in folder.rglob("*"))
+    return folder.stat().st_blocks * 512 + sum(max(f.st_size, f.st_blocks * 512) for f in files)
 
 
 def _listing(folder: Path) -> list[Path]:

@@ -11,6 +11,7 @@ from mooreeval.errors import NotJudged
 
 NEEDED_BYTES = 32 << 20  # of one judgement: logs, a module, what a candidate writes
 SCARCE_BYTES = 512 << 20  # with more than this free, "no space left" is somebody's own words
+_NOTHING_BYTES = 1 << 20  # with less than this free, even the words may be missing
 _SAID = re.compile(r"No space left on device|Disk quota exceeded")
 
 
@@ -30,4 +31,5 @@ def is_no_space(error: OSError) -> bool:
 
 def ran_out(log: str, folder: Path) -> bool:
     """Whether a program that failed in `folder` did so for want of space. Its words alone could be a candidate's."""
-    return bool(_SAID.search(log)) and shutil.disk_usage(folder).free < SCARCE_BYTES
+    free = shutil.disk_usage(folder).free
+    return free < _NOTHING_BYTES or (free < SCARCE_BYTES and bool(_SAID.search(log)))

@@ -120,13 +120,13 @@ def test_many_processes_make_one_entry_once(tmp_path: Path) -> None:
 
 
 def test_the_least_recently_used_goes_first_and_fresh_entries_stay(tmp_path: Path) -> None:
-    cache = FileCache(tmp_path, limit_bytes=2700)
+    cache = FileCache(tmp_path, limit_bytes=300_000)
     for age, key in enumerate(("old", "older", "oldest")):
-        cache.put(key, write_bytes(800))
+        cache.put(key, write_bytes(80_000))
         os.utime(tmp_path / "entries" / key, (OLD - age, OLD - age))
     assert cache.get("oldest") is not None  # now the most recently used
     os.utime(tmp_path / "entries" / "oldest", (OLD + 100, OLD + 100))
-    cache.put("new", write_bytes(800))
+    cache.put("new", write_bytes(80_000))
     assert {p.name for p in (tmp_path / "entries").iterdir()} == {"old", "oldest", "new"}
     FileCache(tmp_path, limit_bytes=10).evict()
     assert {p.name for p in (tmp_path / "entries").iterdir()} == {"new"}

@@ -66,6 +66,7 @@ class Artefact:
     warnings: tuple[str, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()  # the compiler's warnings
     tier: str = ""  # which of a toolchain's ways to build made it; "" where there is one way alone
+    waited_seconds: float = field(default=0.0, compare=False)  # wall seconds that it waited for others to build
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,7 @@ class BuildFailure:
     log_tail: str = ""  # end of the compiler's output, bounded
     tier: str = ""  # which of a toolchain's ways to build said so
     seconds: float = 0.0  # CPU seconds until it was known; 0.0 when it came from the cache
+    waited_seconds: float = field(default=0.0, compare=False)  # wall seconds that it waited for others to build
 
 
 class Toolchain(Protocol):
@@ -88,6 +90,10 @@ class Toolchain(Protocol):
     facts: Any  # of a real device: `toolchains.cuda_probe.DeviceFacts`
 
     def build(self, extension: Extension, deadline_seconds: float) -> Artefact | BuildFailure: ...
+
+    def close(self) -> None:
+        """End every compiler that runs, and all waiting for one."""
+        ...
 
     def device_options(self) -> dict[str, Any]:
         """What a child needs to open this backend's device."""

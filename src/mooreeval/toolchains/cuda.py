@@ -8,24 +8,26 @@
 A tier takes what it can build with the same meaning. Where a cheap one fails, the next one decides: a candidate is
 accused by the full build alone (see `confirm_failures`), which looks first where the cheap one failed. Successes and
 failures are cached by content; what the deadline ended is not, and what the compilers failed at by themselves is
-NotJudged.
+NotJudged (see `compiler_faults`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
-import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from mooreeval.cache import FileCache
-from mooreeval.config import Confirm
+from mooreeval.config import Confirm, PoolConfig
 from mooreeval.errors import NotJudged, UsageError
 from mooreeval.hashing import content_hash
 from mooreeval.simulator.rewrite import Tokens, join_lines
 from mooreeval.toolchains.base import Artefact, BuildFailure, Extension, Recording
+from mooreeval.toolchains.build_pool import BuildClock, BuildPool, CompilerCrashed
 from mooreeval.toolchains.cuda_certain import is_certain
 from mooreeval.toolchains.cuda_flags import CudaFlags, cuda_flags
 from mooreeval.toolchains.cuda_mini import MiniTier
@@ -60,13 +62,15 @@ class CudaToolchain:
         tiers: Sequence[str] = ("slim", "full"),
         confirm_failures: Confirm = "always",
         confirm_share: float = 0.1,
+        pool: PoolConfig | None = None,
     ):
         self.toolkit = Toolkit(torch_dir, arch)
         self.cache = FileCache(cache_dir)
         self._kept = KeptBuilds(self.cache)
-        slim = SlimTier(self.toolkit, self.cache)
+        self.pool = BuildPool(self.cache, pool)
+        slim = SlimTier(self.toolkit, self.cache, self.pool)
         makers: dict[str, Callable[[], Tier]] = {
-            "mini": lambda: MiniTier(self.toolkit, self.cache, slim),
+            "mini": lambda: MiniTier(self.toolkit, self.cache, self.pool, slim),
             "slim": lambda: slim,
             "full": lambda: FullTier(self.toolkit),
         }
@@ -109,31 +113,39 @@ class CudaToolchain:
             raise NotJudged(f"{flags.missing[0]} is not installed on this machine")
         job = Job(extension, flags, module_name(extension), self.link_flags)
         key = f"cuda-module-{self._key(job)}"
-        with self.cache.lock(key):
-            kept = self._kept.get(key, extension, job.module)
-            return kept or self._make(key, job, deadline_seconds)
+        clock = BuildClock(deadline_seconds)
+        with contextlib.ExitStack() as stack:
+            with clock.stopped():
+                stack.enter_context(self.cache.lock(key))
+            built = self._kept.get(key, extension, job.module) or self._make(key, job, clock)
+        return replace(built, waited_seconds=clock.waited_seconds)
+
+    def close(self) -> None:
+        """End what is being built."""
+        self.pool.close()
 
     def _key(self, job: Job) -> str:
         how = [[tier.name for tier in self.tiers], self._confirm, self._share]
         parts = [job.extension.content_hash(), job.flags.everything, job.flags.specific, job.link_flags]
         return content_hash([parts, how, self.toolkit.versions, _own_code()])[:40]
 
-    def _make(self, key: str, job: Job, deadline_seconds: float) -> Artefact | BuildFailure:
-        self.prepare()
+    def _make(self, key: str, job: Job, clock: BuildClock) -> Artefact | BuildFailure:
+        with clock.stopped():
+            self.prepare()
         with self.cache.scratch("cuda-") as scratch:
             try:
-                built = self._built(job, scratch, time.monotonic() + deadline_seconds)
+                built = self._built(job, scratch, clock)
             except DeadlineReached:
-                return BuildFailure("timeout", f"the build took longer than {deadline_seconds:.0f} s")
+                return BuildFailure("timeout", f"the build took longer than {clock.seconds:.0f} s")
             return self._kept.put(key, job.extension, job.module, built)
 
-    def _built(self, job: Job, scratch: Path, until: float) -> Built | BuildFailure:
+    def _built(self, job: Job, scratch: Path, clock: BuildClock) -> Built | BuildFailure:
         """What the first tier makes that can; the last one's word is final."""
         willing = [tier for tier in self.tiers if tier.takes(job)]
         suspect: Phase | None = None
         seconds = 0.0
         for tier in willing:
-            workshop = Workshop(self.toolkit, scratch / tier.name, until)
+            workshop = Workshop(self.toolkit, scratch / tier.name, self.pool, clock)
             workshop.folder.mkdir()
             try:
                 tier.build(job, workshop, suspect)
@@ -145,6 +157,10 @@ class CudaToolchain:
                 if tier is willing[-1] or not self._to_be_confirmed(failed, job):
                     return failed.as_failure(tier.name, seconds)
                 suspect = failed.phase
+            except CompilerCrashed:  # another way to build may not lead it there
+                seconds += workshop.cpu_seconds
+                if tier is willing[-1]:
+                    raise
         return BuildFailure("unsupported", "no tier of this toolchain builds such sources", feature="the tier full")
 
     def _to_be_confirmed(self, failed: CompileFailed, job: Job) -> bool:
@@ -185,7 +201,13 @@ def _unescaped(row: str) -> str:
 def _own_code() -> str:
     """Hash of the code that decides what is compiled and how a failure is told: a change must not meet old entries."""
     here = Path(__file__).parent
-    shared = ("compiler_flags.py", "simulator_flags.py", "simulator_messages.py", "simulator_units.py")
+    shared = (
+        "compiler_flags.py",
+        "simulator_flags.py",
+        "simulator_messages.py",
+        "simulator_units.py",
+        "compiler_faults.py",
+    )
     files = [*(here / name for name in shared), *sorted(set(here.glob("cuda*.py")) - {*_OF_THE_DEVICE})]
     files += sorted((here.parent / "simulator" / "binding").glob("b*"))
     files += sorted((here / "cuda_include" / "moore_mini").iterdir())

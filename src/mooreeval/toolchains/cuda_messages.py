@@ -18,7 +18,7 @@ from mooreeval.toolchains import simulator_messages
 from mooreeval.toolchains.simulator_messages import Message, diagnostics
 from mooreeval.verdict import Place
 
-__all__ = ["Message", "crashed", "diagnostics", "errors_of", "parse", "undefined_names"]
+__all__ = ["Message", "diagnostics", "errors_of", "parse", "undefined_names"]
 
 _EDG = re.compile(
     r"(?P<file>[^\n()]+)\((?P<line>\d+)\): (?P<kind>error|warning|catastrophic error|internal error|remark)"
@@ -32,25 +32,6 @@ _UNDEFINED = re.compile(r"(?:(?P<place>\S+):\d+: )?.*undefined reference to [`']
 _TWICE = re.compile(r".*(?P<text>multiple definition of [`'][^'\n]+').*")
 _NOT_FOUND = re.compile(r".*ld(?:\.\w+)?: (?:error: )?(?P<text>cannot find -l[^\s:]+).*")
 _MANGLED = re.compile(r"\b_Z\w+")
-# How a compiler says that it is itself at fault, or the machine.
-_CRASHED = re.compile(
-    r"^.*(?:internal compiler error|: internal error: |died due to signal|Killed signal|virtual memory exhausted"
-    r"|out of memory allocating|catastrophic error: out of memory|cannot allocate memory|Stack overflow"
-    r"|No space left on device|could not create temporary file|Bus error).*$",
-    re.MULTILINE | re.IGNORECASE,
-)
-
-
-def crashed(log: str) -> str | None:
-    """The line with which a compiler gave up through no fault of the sources; None where none did.
-
-    Lines that quote the sources are indented and do not count; nor does the text of an #error.
-    """
-    for found in _CRASHED.finditer(log):
-        line = found[0]
-        if not line.startswith((" ", "\t")) and "#error" not in line and not re.search(r"static.assertion", line):
-            return line.strip()[:300]
-    return None
 
 
 def parse(log: str, sources: Mapping[str, str]) -> list[Message]:

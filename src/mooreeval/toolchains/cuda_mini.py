@@ -13,6 +13,7 @@ from pathlib import Path
 
 from mooreeval.cache import FileCache
 from mooreeval.toolchains.base import Extension
+from mooreeval.toolchains.build_pool import BuildPool
 from mooreeval.toolchains.cuda_slim import Index
 from mooreeval.toolchains.cuda_slim_rules import INCLUDE, PYTORCHS, SCOPED, plain, reason_for_full
 from mooreeval.toolchains.cuda_slim_tier import BINDING, PRELUDE, SlimTier
@@ -87,16 +88,16 @@ class MiniTier:
 
     name = "mini"
 
-    def __init__(self, toolkit: Toolkit, cache: FileCache, slim: SlimTier) -> None:
+    def __init__(self, toolkit: Toolkit, cache: FileCache, pool: BuildPool, slim: SlimTier) -> None:
         here = Path(__file__).parent
         own = [*(INCLUDES / "moore_mini").iterdir(), *BINDING.glob("b*")]
         code = [here / "cuda_mini.py", here / "cuda_tiers.py", *own]
-        self._toolkit, self._slim, self._parts = toolkit, slim, SharedParts(toolkit, cache, code)
+        self._toolkit, self._slim, self._parts = toolkit, slim, SharedParts(toolkit, cache, pool, code)
 
     def prepare(self) -> dict[str, float]:
         """Headers by PyTorch's names, the functions behind them, the bindings, and a precompiled header."""
         spent = self._slim.prepare()
-        if not self._parts.paths:
+        if not self._parts.paths or not self._has_parts():
             self._parts.part("mini-headers", _make_headers)
             self._parts.part("mini-shim", self._make_shim)
             self._parts.part("mini-binding", self._make_binding)
@@ -105,8 +106,10 @@ class MiniTier:
         return {**spent, **dict.fromkeys(self._parts.paths, 0.0)}
 
     def is_prepared(self) -> bool:
-        names = ("mini-headers", "mini-shim", "mini-binding", "mini-prelude")
-        return self._slim.is_prepared() and self._parts.has(*names)
+        return self._slim.is_prepared() and self._has_parts()
+
+    def _has_parts(self) -> bool:
+        return self._parts.has("mini-headers", "mini-shim", "mini-binding", "mini-prelude")
 
     def takes(self, job: Job) -> bool:
         if reason_for_full(job.extension, job.flags, self._slim.index):

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from mooreeval.config import CudaConfig
+from mooreeval.config import CudaConfig, PoolConfig
 from mooreeval.errors import NotJudged
 from mooreeval.hashing import content_hash
 from mooreeval.toolchains import launch_log
+from mooreeval.toolchains.build_pool import BuildClock
 from mooreeval.toolchains.cuda import CudaToolchain
 from mooreeval.toolchains.cuda_probe import DeviceFacts, probe
 from mooreeval.toolchains.simulator_parts import Parts
-from mooreeval.toolchains.simulator_process import run_compiler
 
 _LAUNCH_LOG = "libmoore_launches.so"
 
@@ -22,7 +21,13 @@ _LAUNCH_LOG = "libmoore_launches.so"
 class CudaOnDevice(CudaToolchain):
     """`CudaToolchain` with a device: its architecture, the counter of launches, the recorder's stand-in."""
 
-    def __init__(self, config: CudaConfig, cache_dir: Path | None = None, torch_dir: Path | None = None) -> None:
+    def __init__(
+        self,
+        config: CudaConfig,
+        cache_dir: Path | None = None,
+        torch_dir: Path | None = None,
+        pool: PoolConfig | None = None,
+    ) -> None:
         self.facts: DeviceFacts = probe(config.device)
         self._visible = config.device
         super().__init__(
@@ -32,12 +37,14 @@ class CudaOnDevice(CudaToolchain):
             tiers=config.tiers,
             confirm_failures=config.confirm_failures,
             confirm_share=config.confirm_share,
+            pool=pool,
         )
-        self._simulator = Parts(self.cache, torch_dir)
+        self._simulator = Parts(self.cache, self.pool, torch_dir)
         self.link_flags = tuple(launch_log.link_flags(self._launch_log))
 
-    @functools.cached_property
+    @property
     def _launch_log(self) -> Path:
+        """Its library, used now: the cache must not think it forgotten."""
         source = launch_log.SOURCE.read_text(encoding="utf-8")
         key = content_hash([source, launch_log.COMPILE_FLAGS, self._simulator.versions])[:40]
 
@@ -46,7 +53,7 @@ class CudaOnDevice(CudaToolchain):
                 self._simulator.compiler, *launch_log.COMPILE_FLAGS, str(launch_log.SOURCE),
                 f"-Wl,-soname,{_LAUNCH_LOG}", "-o", _LAUNCH_LOG,
             ]  # fmt: skip
-            ran = run_compiler(command, folder, 120.0)
+            ran = self.pool.run(command, folder, BuildClock(120.0))
             if ran.returncode != 0:
                 raise NotJudged(f"the counter of launches did not build: {ran.log.strip().splitlines()[-1:]}")
 

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from mooreeval.cache import FileCache
+from mooreeval.toolchains.build_pool import BuildPool
 from mooreeval.toolchains.cuda_slim import COMMON, Index, make_index, render, words_of
 from mooreeval.toolchains.cuda_slim_rules import reason_for_full
 from mooreeval.toolchains.cuda_tiers import SharedParts, gxx_command, link, nvcc_command, write_all
@@ -24,15 +25,15 @@ class SlimTier:
 
     name = "slim"
 
-    def __init__(self, toolkit: Toolkit, cache: FileCache) -> None:
+    def __init__(self, toolkit: Toolkit, cache: FileCache, pool: BuildPool) -> None:
         here = Path(__file__).parent
         code = [here / "cuda_slim.py", here / "cuda_slim_tier.py", here / "cuda_tiers.py", *BINDING.glob("b*")]
-        self._toolkit, self._parts = toolkit, SharedParts(toolkit, cache, code)
+        self._toolkit, self._parts = toolkit, SharedParts(toolkit, cache, pool, code)
         self._index: Index | None = None
 
     def prepare(self) -> dict[str, float]:
         """The index of PyTorch's headers, slim headers for common sources, precompiled, and the bindings."""
-        if self._index is None:
+        if self._index is None or not self.is_prepared():  # what others keep may have pushed them out of the cache
             folder = self._parts.part("slim-index", self._make_index)
             self._parts.part("slim-binding", self._make_binding)
             self._parts.part("slim-prelude", self._make_prelude)

@@ -18,6 +18,7 @@ from typing import Protocol
 from mooreeval.cache import FileCache
 from mooreeval.errors import NotJudged
 from mooreeval.hashing import content_hash
+from mooreeval.toolchains.build_pool import BuildClock, BuildPool
 from mooreeval.toolchains.cuda_toolkit import Toolkit
 from mooreeval.toolchains.cuda_units import (
     Unit,
@@ -27,7 +28,6 @@ from mooreeval.toolchains.cuda_units import (
 )
 from mooreeval.toolchains.cuda_workshop import CompileFailed, Job, Phase, Workshop, texts_of, write_unit
 from mooreeval.toolchains.simulator_messages import Message
-from mooreeval.toolchains.simulator_process import run_compiler
 
 _PREPARE_SECONDS = 900.0
 # Resolved when Python loads the module: the interpreter itself, and what PyTorch loads for everybody to see.
@@ -104,13 +104,14 @@ def link(job: Job, workshop: Workshop, objects: Sequence[str], fast: bool) -> No
 class SharedParts:
     """What the builds of one tier share, each part a folder in the cache. `code`: files that the parts are made by."""
 
-    def __init__(self, toolkit: Toolkit, cache: FileCache, code: Sequence[Path]) -> None:
-        self.toolkit, self._cache = toolkit, cache
+    def __init__(self, toolkit: Toolkit, cache: FileCache, pool: BuildPool, code: Sequence[Path]) -> None:
+        self.toolkit, self._cache, self._pool = toolkit, cache, pool
         self._code = sorted(code)
         self.paths: dict[str, Path] = {}
         self.cpu_seconds: dict[str, float] = {}
 
     def has(self, *names: str) -> bool:
+        """Are they in the cache? They count as used."""
         return all(self._cache.get(self._key(name)) for name in names)
 
     def part(self, name: str, make: Callable[[Path], float]) -> Path:
@@ -133,7 +134,8 @@ class SharedParts:
         system = [f"-isystem{p}" for p in (*includes, *toolkit.cuda_includes, toolkit.python_include)]
         mode = [] if output.endswith(".gch") else ["-c", "-O1", "-fvisibility=hidden"]
         flags = [*toolkit.common_flags, *system, "-fPIC", f"-std={toolkit.standard}"]
-        ran = run_compiler([toolkit.compiler, *flags, *mode, *arguments, "-o", output], folder, _PREPARE_SECONDS)
+        command = [toolkit.compiler, *flags, *mode, *arguments, "-o", output]
+        ran = self._pool.run(command, folder, BuildClock(_PREPARE_SECONDS))
         if ran.returncode != 0:
             first = next((row for row in ran.log.splitlines() if "error" in row), "no message")
             raise NotJudged(f"a shared part of the cuda toolchain ({output}) did not build: {first[:300]}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,10 +9,10 @@ from typing import Literal
 
 from mooreeval.errors import NotJudged
 from mooreeval.toolchains.base import BuildFailure, Extension
+from mooreeval.toolchains.build_pool import BuildClock, BuildPool
 from mooreeval.toolchains.cuda_flags import CudaFlags
 from mooreeval.toolchains.cuda_messages import (
     Message,
-    crashed,
     demangled,
     diagnostics,
     errors_of,
@@ -23,7 +22,7 @@ from mooreeval.toolchains.cuda_messages import (
 from mooreeval.toolchains.cuda_toolkit import Toolkit
 from mooreeval.toolchains.cuda_units import BINDINGS, Unit, sources_by_name
 from mooreeval.toolchains.simulator_messages import readable
-from mooreeval.toolchains.simulator_process import Ran, run_compiler
+from mooreeval.toolchains.simulator_process import Ran
 from mooreeval.verdict import Diagnostic
 
 # Where a build failed: C++ for g++; the front end of nvcc; what nvcc makes for the device; the linker.
@@ -70,11 +69,12 @@ class DeadlineReached(Exception):
 
 @dataclass
 class Workshop:
-    """A scratch folder and what was spent in it. `until`: of time.monotonic."""
+    """A scratch folder and what was spent in it."""
 
     toolkit: Toolkit
     folder: Path
-    until: float
+    pool: BuildPool
+    clock: BuildClock
     cpu_seconds: float = 0.0
     phase_seconds: dict[str, float] = field(default_factory=dict)
     warnings: tuple[Diagnostic, ...] = ()
@@ -83,7 +83,7 @@ class Workshop:
         """An own folder inside of this one, of the same build."""
         folder = self.folder / name
         folder.mkdir()
-        return Workshop(self.toolkit, folder, self.until)
+        return Workshop(self.toolkit, folder, self.pool, self.clock)
 
     @property
     def library(self) -> Path:
@@ -106,16 +106,11 @@ class Workshop:
 
     def run(self, phase: str, command: Sequence[str]) -> Ran:
         """Raises DeadlineReached, and NotJudged where the compiler itself failed."""
-        ran = run_compiler(list(command), self.folder, self.until - time.monotonic())
+        ran = self.pool.run(command, self.folder, self.clock)
         self.cpu_seconds += ran.cpu_seconds
         self.phase_seconds[phase] = self.phase_seconds.get(phase, 0.0) + ran.cpu_seconds
         if ran.returncode is None:
             raise DeadlineReached
-        program = Path(command[0]).name
-        if ran.returncode < 0:
-            raise NotJudged(f"{program} was ended by signal {-ran.returncode}")
-        if ran.returncode != 0 and (line := crashed(ran.log)):
-            raise NotJudged(f"{program} failed by itself: {line}")
         return ran
 
     def _refusal(self, phase: Phase, ran: Ran, messages: list[Message]) -> CompileFailed:

@@ -41,7 +41,7 @@ class KeptBuilds:
             record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
             return _build_from(record, extension, module_name, folder / _LIBRARY)
         except (OSError, ValueError, TypeError, KeyError, AttributeError):  # not what `put` wrote: it would stay so
-            shutil.rmtree(folder, ignore_errors=True)
+            self._cache.drop(key)
             return None
 
     def put(

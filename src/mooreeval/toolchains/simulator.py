@@ -10,14 +10,17 @@ Successes and failures are cached by content; what the deadline ended is not.
 from __future__ import annotations
 
 import functools
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from mooreeval.cache import FileCache
+from mooreeval.config import PoolConfig
 from mooreeval.hashing import content_hash
 from mooreeval.simulator.rewrite import Tokens, join_lines, tampering, unsupported_features
 from mooreeval.toolchains.base import Artefact, BuildFailure, Extension, Recording
+from mooreeval.toolchains.build_pool import BuildClock, BuildPool
 from mooreeval.toolchains.kept_builds import Built, KeptBuilds
 from mooreeval.toolchains.locate import SourceMap, findings_from_report
 from mooreeval.toolchains.refusals import illegal, illegal_include, place_in, refused_unread
@@ -37,19 +40,24 @@ class SimulatorToolchain:
 
     facts = None  # there is no device to know of
 
-    def __init__(self, cache_dir: Path | None = None, torch_dir: Path | None = None):
+    def __init__(self, cache_dir: Path | None = None, torch_dir: Path | None = None, pool: PoolConfig | None = None):
         self.cache = FileCache(cache_dir)
+        self.pool = BuildPool(self.cache, pool)
         self._kept = KeptBuilds(self.cache)
-        self._parts = Parts(self.cache, torch_dir)
+        self._parts = Parts(self.cache, self.pool, torch_dir)
+        self._prepared: Prepared | None = None
 
     def prepare(self) -> Prepared:
         """The shared parts, built by whoever comes first; see `Prepared`."""
         self.cache.require_space()
-        return self._prepared
+        prepared = self._prepared
+        if prepared is None or not self._parts.are_there(prepared):  # others' entries may have pushed them out
+            prepared = self._prepared = self._parts.prepare()
+        return prepared
 
-    @functools.cached_property
-    def _prepared(self) -> Prepared:
-        return self._parts.prepare()
+    def close(self) -> None:
+        """End what is being built."""
+        self.pool.close()
 
     def is_prepared(self) -> bool:
         """Whether `prepare` finds its parts; making them takes about a minute, once a machine and PyTorch version."""
@@ -80,9 +88,13 @@ class SimulatorToolchain:
             return refused
         prepared = self.prepare()
         key = f"module-{self._key(extension, flags)}"
-        with self.cache.lock(key):
+        clock = BuildClock(deadline_seconds)
+        with ExitStack() as stack:
+            with clock.stopped():
+                stack.enter_context(self.cache.lock(key))
             kept = self._kept.get(key, extension, module_name(extension))
-            return kept or self._make(key, extension, flags, prepared, deadline_seconds)
+            built = kept or self._make(key, extension, flags, prepared, clock)
+        return replace(built, waited_seconds=clock.waited_seconds)
 
     def findings(
         self, report: dict[str, Any], artefacts: list[Artefact], candidate_text: str, recording: Recording
@@ -103,10 +115,10 @@ class SimulatorToolchain:
         )[:40]
 
     def _make(
-        self, key: str, extension: Extension, flags: Flags, prepared: Prepared, deadline_seconds: float
+        self, key: str, extension: Extension, flags: Flags, prepared: Prepared, clock: BuildClock
     ) -> Artefact | BuildFailure:
         with self.cache.scratch("build-") as scratch:
-            compiler = Compiler(self._parts, prepared, scratch, deadline_seconds)
+            compiler = Compiler(self._parts, prepared, scratch, self.pool, clock)
             failed = compiler.build(extension, flags.defines)
             if failed and failed.kind == "timeout":
                 return failed
@@ -144,6 +156,6 @@ def _refuse(extension: Extension, flags: Flags) -> BuildFailure | None:
 def _own_code() -> str:
     """Hash of the code that decides what is compiled and how a failure is told: a change must not meet old entries."""
     here = Path(__file__).parent
-    files = [here / "compiler_flags.py", *sorted(here.glob("simulator*.py"))]
+    files = [here / "compiler_flags.py", here / "compiler_faults.py", *sorted(here.glob("simulator*.py"))]
     files += sorted((here.parent / "simulator" / "rewrite").glob("*.py"))
     return content_hash([path.read_text(encoding="utf-8") for path in files])

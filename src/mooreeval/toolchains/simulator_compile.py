@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 
 from mooreeval.errors import NotJudged
 from mooreeval.toolchains.base import BuildFailure, Extension
+from mooreeval.toolchains.build_pool import BuildClock, BuildPool
 from mooreeval.toolchains.cuda_names import exists
 from mooreeval.toolchains.simulator_errors import blame, failure, is_of_a_merge
 from mooreeval.toolchains.simulator_messages import Message, diagnostics, parse
 from mooreeval.toolchains.simulator_parts import NO_HALF_FLAGS, Parts, Prepared, candidate_flags
-from mooreeval.toolchains.simulator_process import Ran, run_compiler
+from mooreeval.toolchains.simulator_process import Ran
 from mooreeval.toolchains.simulator_units import (
     BINDINGS,
     Headers,
@@ -42,9 +42,9 @@ def lifts_half_flags(defines: list[str]) -> bool:
 class Compiler:
     """Builds one extension in a scratch folder of its own, within a deadline."""
 
-    def __init__(self, parts: Parts, prepared: Prepared, scratch: Path, deadline_seconds: float):
+    def __init__(self, parts: Parts, prepared: Prepared, scratch: Path, pool: BuildPool, clock: BuildClock):
         self._parts, self._prepared, self._scratch = parts, prepared, scratch
-        self._seconds, self._until = deadline_seconds, time.monotonic() + deadline_seconds
+        self._pool, self._clock = pool, clock
         self.library = scratch / "module.so"
         self.cpu_seconds = 0.0
         self.warnings: tuple[Diagnostic, ...] = ()
@@ -113,7 +113,8 @@ class Compiler:
     def _compile_flags(self) -> list[str]:
         with_python = self._headers >= Headers.PYTHON
         special = self._half_operators or with_python
-        prelude = self._parts.prelude(self._half_operators, with_python) if special else self._prepared.prelude
+        with self._clock.stopped():
+            prelude = self._parts.prelude(self._half_operators, with_python) if special else self._prepared.prelude
         return [
             *candidate_flags(self._half_operators), f"-fdebug-prefix-map={self._scratch}=.", "-include", str(prelude),
             *self._parts.include_flags,
@@ -146,17 +147,19 @@ class Compiler:
         return BuildFailure("compile_error", reason, log_tail=ran.log[-4000:])
 
     def _run(self, arguments: list[str]) -> Ran:
-        ran = run_compiler([self._parts.compiler, *arguments], self._scratch, self._until - time.monotonic())
+        ran = self._pool.run([self._parts.compiler, *arguments], self._scratch, self._clock)
         self.cpu_seconds += ran.cpu_seconds
         self._log = ran.log
         if "-Winvalid-pch" in ran.log:
             raise NotJudged("the precompiled header does not fit this compiler any more: remove it from the cache")
+        if ran.returncode and not ran.log.strip():
+            raise NotJudged("g++ failed without a word")
         if ran.returncode == 0 and "-c" in arguments:
             self.warnings += diagnostics(parse(ran.log, self._texts))[:5]
         return ran
 
     def _too_slow(self) -> BuildFailure:
-        return BuildFailure("timeout", f"the build took longer than {self._seconds:.0f} s")
+        return BuildFailure("timeout", f"the build took longer than {self._clock.seconds:.0f} s")
 
 
 def _link_failure(ran: Ran) -> BuildFailure | list[Message]:

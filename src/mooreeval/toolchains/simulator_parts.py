@@ -18,7 +18,8 @@ from typing import Any
 from mooreeval.cache import FileCache
 from mooreeval.errors import NotJudged
 from mooreeval.hashing import content_hash
-from mooreeval.toolchains.simulator_process import Ran, run_compiler
+from mooreeval.toolchains.build_pool import BuildClock, BuildPool
+from mooreeval.toolchains.simulator_process import Ran
 
 SIMULATOR = Path(__file__).parent.parent / "simulator"
 RUNTIME_NAME, DEVICE_NAME, BINDING_NAME = "libmoore_sim.so", "libmoore_device.so", "libmoore_binding.so"
@@ -66,8 +67,9 @@ class Prepared:
 class Parts:
     """Finds the compiler and PyTorch, and builds what every candidate shares."""
 
-    def __init__(self, cache: FileCache, torch_dir: Path | None):
-        self.cache = cache
+    def __init__(self, cache: FileCache, pool: BuildPool, torch_dir: Path | None):
+        self.cache, self._pool = cache, pool
+        self._made: dict[Path, str] = {}  # keys in the cache by what is there
         self.torch = torch_dir or find_torch()
         self.compiler = find_compiler()
 
@@ -139,43 +141,53 @@ class Parts:
                 raise NotJudged(f"the simulator's {kind} did not build: {_first_error(ran.log)}")
             spent[kind] = ran.cpu_seconds
 
-        return self.cache.get_or_make(f"{kind}-{key}", write) / name
+        path = self.cache.get_or_make(f"{kind}-{key}", write) / name
+        self._made[path] = f"{kind}-{key}"
+        return path
+
+    def are_there(self, prepared: Prepared) -> bool:
+        """Are all parts still in the cache? They count as used."""
+        paths = (prepared.runtime_lib, prepared.device_lib, prepared.binding_lib, prepared.prelude)
+        return all(self.cache.get(self._made[path]) for path in paths if path)
+
+    def _run(self, command: list[str], folder: Path) -> Ran:
+        return self._pool.run(command, folder, BuildClock(_PREPARE_SECONDS))
 
     def _runtime(self, folder: Path) -> Ran:
         sources = [str(p) for p in sorted((SIMULATOR / "runtime").glob("*.cpp"))]
-        return run_compiler(
+        return self._run(
             [
                 self.compiler, "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread",
                 "-Wl,-Bsymbolic-functions", f"-Wl,-soname,{RUNTIME_NAME}", f"-I{SIMULATOR / 'include'}",
                 *sources, "-o", RUNTIME_NAME, "-ldl",
             ],
-            folder, _PREPARE_SECONDS,
+            folder,
         )  # fmt: skip
 
     def _device(self, folder: Path, runtime: Path) -> Ran:
         # One unit: reading torch's headers is most of the work.
         unit = folder / "all.cpp"
         unit.write_text("".join(f'#include "{p.name}"\n' for p in sorted((SIMULATOR / "device").glob("*.cpp"))))
-        ran = run_compiler(
+        ran = self._run(
             [
                 self.compiler, "-std=c++20", "-O1", "-g0", "-fPIC", "-fvisibility=hidden", "-shared", "-w", "all.cpp",
                 f"-I{SIMULATOR / 'device'}", f"-I{SIMULATOR / 'include'}", *self._torch_flags,
                 *self.library_flags[:3], f"-L{runtime.parent}", "-lmoore_sim",
                 f"-Wl,-soname,{DEVICE_NAME}", "-o", DEVICE_NAME,
             ],
-            folder, _PREPARE_SECONDS,
+            folder,
         )  # fmt: skip
         unit.unlink()
         return ran
 
     def _binding(self, folder: Path) -> Ran:
-        return run_compiler(
+        return self._run(
             [
                 self.compiler, "-std=c++20", "-O1", "-g0", "-fPIC", "-fvisibility=hidden", "-shared", "-w",
                 str(SIMULATOR / "binding" / "binding.cpp"), *self._torch_flags, *self.library_flags,
                 f"-Wl,-soname,{BINDING_NAME}", "-o", BINDING_NAME,
             ],
-            folder, _PREPARE_SECONDS,
+            folder,
         )  # fmt: skip
 
     def _prelude(self, folder: Path, half_operators: bool, with_python: bool) -> Ran:
@@ -191,7 +203,7 @@ class Parts:
             "c++-header",
             PRELUDE_NAME,
         ]
-        return run_compiler([*command, "-o", f"{PRELUDE_NAME}.gch"], folder, _PREPARE_SECONDS)
+        return self._run([*command, "-o", f"{PRELUDE_NAME}.gch"], folder)
 
     def frontend_knows(self, name: str) -> bool:
         """Does the part of PyTorch's C++ headers that the prelude leaves out hold this word?"""

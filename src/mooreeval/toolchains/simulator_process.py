@@ -7,25 +7,30 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
-from mooreeval.cache import CACHE_REMEDY
+from mooreeval.cache import CACHE_REMEDY, CLOSED, cache_error
 from mooreeval.errors import NotJudged
 from mooreeval.space import no_space, ran_out
 
 _MEMORY_KIB = 8 << 20
 _FILE_BLOCKS = 4 << 20  # of 512 bytes: 2 GiB
 _LOG_BYTES = 2 << 20
+_NICE = 10  # behind everything that is timed, with a tenth of a core's time where that takes all the rest
 # The shell sets the limits: Python code between fork and exec would not be safe beside threads. Its standard input is
-# the pipe; g++ forks compilers of its own, so that a signal at its parent's death would not reach them.
+# the pipe; g++ forks compilers of its own, so that a signal at its parent's death would not reach them. Where the
+# kernel schedules by sessions, a priority counts within its session alone, and the session has one of its own.
 _LIMITED = (
-    f"ulimit -v {_MEMORY_KIB}; ulimit -f {_FILE_BLOCKS}; ulimit -c 0; exec 3<&0 </dev/null; "
+    f"{{ ulimit -v {_MEMORY_KIB}; ulimit -f {_FILE_BLOCKS}; ulimit -c 0; echo {_NICE} >/proc/self/autogroup; }} "
+    "2>/dev/null; exec 3<&0 </dev/null; "
     '{ read -r _ <&3; kill -KILL 0; } & exec 3<&-; exec "$@"'
 )
 
@@ -37,31 +42,82 @@ class Ran:
     returncode: int | None
     log: str  # stdout and stderr together, the first two MiB
     cpu_seconds: float
+    peak_bytes: int = 0  # resident, of the largest of its processes
 
 
-def run_compiler(command: list[str], folder: Path, deadline_seconds: float) -> Ran:
-    """Run `command` in `folder`; at the deadline its whole process group is killed.
+class Compilers:
+    """The compilers that somebody runs; all of them can be ended at once, and then no more are started."""
 
-    Raises NotJudged where the program cannot be started or the disk is full.
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: set[int] = set()
+        self.ended = False
+
+    def start(self, command: Sequence[str], folder: Path, stdin: int, log: IO[bytes]) -> subprocess.Popen[bytes]:
+        """A process in `folder`, at the head of a group of its own. Raises NotJudged after the end."""
+        with self._lock:
+            self.require_going()
+            child = subprocess.Popen(
+                command,
+                cwd=folder,
+                stdin=stdin,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=_environment(folder),
+                start_new_session=True,
+            )
+            self._running.add(child.pid)
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PGRP, child.pid, max(_NICE, os.getpriority(os.PRIO_PROCESS, 0)))
+        return child
+
+    def require_going(self) -> None:
+        if self.ended:
+            raise NotJudged(CLOSED)
+
+    def kill(self, pid: int) -> None:
+        """End a compiler with all its children, unless it has been reaped: then its number may be another's."""
+        with self._lock:
+            if pid in self._running:
+                _kill_group(pid)
+
+    def reap(self, pid: int) -> tuple[int, resource.struct_rusage]:
+        """Status and usage of a compiler, which is ended for it."""
+        with self._lock:
+            _kill_group(pid)
+            _, status, usage = os.wait4(pid, 0)
+            self._running.discard(pid)
+        return os.waitstatus_to_exitcode(status), usage
+
+    def end(self) -> None:
+        """End all."""
+        with self._lock:
+            self.ended = True
+            for pid in self._running:
+                _kill_group(pid)
+
+
+def run_compiler(command: list[str], folder: Path, deadline_seconds: float, compilers: Compilers | None = None) -> Ran:
+    """Run `command` in `folder`, as one of `compilers`; at the deadline its whole process group is killed.
+
+    Raises NotJudged where the program cannot be started, the disk is full, or `compilers` were ended.
     """
+    compilers = compilers or Compilers()
     if not os.access(command[0], os.X_OK):
         raise NotJudged(f"the compiler {command[0]} cannot be started")
-    with tempfile.TemporaryFile(dir=folder) as log, _alive() as watched:
-        child = subprocess.Popen(
-            ["/bin/sh", "-c", _LIMITED, "sh", *command],
-            cwd=folder,
-            stdin=watched,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            env=_environment(folder),
-            start_new_session=True,
-        )
-        returncode, cpu_seconds = _wait(child, max(deadline_seconds, 0.01))
+    try:
+        log = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
+    except OSError as error:
+        raise cache_error(error, folder) from error
+    with log, _alive() as watched:
+        child = compilers.start(["/bin/sh", "-c", _LIMITED, "sh", *command], folder, watched, log)
+        returncode, usage = _wait(child, max(deadline_seconds, 0.01), compilers)
         log.seek(0)
-        ran = Ran(returncode, log.read(_LOG_BYTES).decode("utf-8", "replace"), cpu_seconds)
-    if returncode and ran_out(ran.log, folder):
+        text = log.read(_LOG_BYTES).decode("utf-8", "replace")
+    compilers.require_going()
+    if returncode and ran_out(text, folder):
         raise no_space(folder, CACHE_REMEDY)
-    return ran
+    return Ran(returncode, text, usage.ru_utime + usage.ru_stime, usage.ru_maxrss << 10)
 
 
 @contextlib.contextmanager
@@ -75,13 +131,15 @@ def _alive() -> Generator[int]:
         os.close(writing)
 
 
-def _wait(child: subprocess.Popen, seconds: float) -> tuple[int | None, float]:
-    """Exit status (None at the deadline) and CPU seconds of the child with its own children."""
+def _wait(
+    child: subprocess.Popen[bytes], seconds: float, compilers: Compilers
+) -> tuple[int | None, resource.struct_rusage]:
+    """Exit status (None at the deadline) and usage of the child with its own children."""
     expired = threading.Event()
 
     def end() -> None:
         expired.set()
-        _kill_group(child.pid)
+        compilers.kill(child.pid)
 
     timer = threading.Timer(seconds, end)
     timer.daemon = True
@@ -90,10 +148,8 @@ def _wait(child: subprocess.Popen, seconds: float) -> tuple[int | None, float]:
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # not reaped yet: its number cannot be another's
     finally:
         timer.cancel()
-        _kill_group(child.pid)
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-    return None if expired.is_set() else child.returncode, usage.ru_utime + usage.ru_stime
+        child.returncode, usage = compilers.reap(child.pid)
+    return None if expired.is_set() else child.returncode, usage
 
 
 def _kill_group(pid: int) -> None:

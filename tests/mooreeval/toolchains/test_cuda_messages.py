@@ -2,7 +2,7 @@
 
 import pytest
 
-from mooreeval.toolchains.cuda_messages import crashed, errors_of, parse, undefined_names
+from mooreeval.toolchains.cuda_messages import errors_of, parse, undefined_names
 
 SOURCES = {"cuda_sources[0]": "\n".join(f"line {n};" for n in range(1, 60)), "cpp_sources[0]": "void f();\n"}
 
@@ -89,31 +89,3 @@ def test_what_the_linker_misses_is_listed_once() -> None:
         "cuda.cu:8: error: undefined reference to 'other(int)'\n"
     )
     assert undefined_names(log) == ["run(at::Tensor)", "other(int)"]
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "nvcc error   : 'cicc' died due to signal 11 (Invalid memory reference)",
-        "g++: internal compiler error: Segmentation fault signal terminated program cc1plus",
-        "cuda.cu:1:1: internal compiler error: in gimplify, at gimplify.cc:1",
-        "g++: fatal error: Killed signal terminated program cc1plus",
-        "cc1plus: out of memory allocating 65536 bytes",
-        "virtual memory exhausted: Cannot allocate memory",
-        "cuda.cu(3): internal error: assertion failed at: expr.c",
-    ],
-)
-def test_a_compiler_that_gives_up_is_noticed(line: str) -> None:
-    assert crashed(f"some text\n{line}\n") == line
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        '  12 | #error "internal compiler error: out of memory allocating 1 bytes"',
-        "cuda_sources[0](1): error: #error virtual memory exhausted",
-        'k.cu(2): error: static assertion failed with "died due to signal 11"',
-    ],
-)
-def test_a_candidates_own_words_are_no_crash(line: str) -> None:
-    assert crashed(line) is None

@@ -1,0 +1,167 @@
+"""Where compilers run: a slot for each, shared by all threads and processes that use one cache folder.
+
+    ROOT/slots/N        one file a slot, locked by whoever runs a compiler in it; a lock dies with its process
+    lock `slots-turn`   held by who waits at the head of the queue; the others wait behind, first come first served
+
+There are as many slots as cores and memory allow. A slot is held for one compiler's run and never while its holder
+waits for something else, so that nobody waits in a circle. Waiting stops the build's clock, and ends when the cache
+handle is closed. Compilers run at a low priority: what a judge times on a device is not to wait for them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import time
+from collections.abc import Generator, Sequence
+from pathlib import Path
+
+from mooreeval.cache import FileCache, unlock
+from mooreeval.config import PoolConfig
+from mooreeval.errors import NotJudged, Transient
+from mooreeval.machine import Machine
+from mooreeval.toolchains.compiler_faults import Fault, fault_of
+from mooreeval.toolchains.simulator_process import Compilers, Ran, run_compiler
+
+_TURN = "slots-turn"
+_LOOK_SECONDS = 0.02
+_GROWING_SECONDS = 10.0  # a compiler younger than this may not have taken yet what it will need
+
+
+class BuildClock:
+    """A build's deadline in wall seconds; waiting for others is not counted."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.waited_seconds = seconds, 0.0
+        self._until = time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        return self._until - time.monotonic()
+
+    @contextlib.contextmanager
+    def stopped(self) -> Generator[None]:
+        """Time in here is waiting."""
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            spent = time.monotonic() - start
+            self._until += spent
+            self.waited_seconds += spent
+
+
+class CompilerCrashed(NotJudged):
+    """A compiler fell over a bug of its own, twice, on the same input."""
+
+
+class BuildPool:
+    """Runs compilers for one toolchain. Safe for several threads; `close` ends all that run."""
+
+    def __init__(self, cache: FileCache, config: PoolConfig | None = None, machine: Machine | None = None) -> None:
+        config, self._machine = config or PoolConfig(), machine or Machine()
+        self._cache, self._folder = cache, cache.root / "slots"
+        self._bytes = config.build_mib << 20
+        fitting = min(self._machine.cores(), self._machine.memory_bytes() // self._bytes)
+        self.slots = config.builds or max(1, fitting)
+        self._minds_memory = config.builds is None
+        self._compilers = Compilers()
+        with cache.told_clearly():
+            self._folder.mkdir(exist_ok=True)
+
+    def close(self) -> None:
+        """End every compiler with all its children, and all waiting for a slot; for good. Idempotent."""
+        self._cache.close()
+        self._compilers.end()
+
+    def run(self, command: Sequence[str], folder: Path, clock: BuildClock) -> Ran:
+        """Run a compiler in `folder` when there is a slot for it.
+
+        Raises Transient where it was killed, NotJudged where it could not do its work through no fault of the sources.
+        """
+        ran = self._in_a_slot(command, folder, clock)
+        fault = _own_fault(ran)
+        if fault and fault.kind == "crashed":
+            again = self._in_a_slot(command, folder, clock)
+            spent = ran.cpu_seconds + again.cpu_seconds
+            ran, fault = (
+                Ran(again.returncode, again.log, spent, max(ran.peak_bytes, again.peak_bytes)),
+                _own_fault(again),
+            )
+        if fault:
+            raise _error(Path(command[0]).name, fault)
+        return ran
+
+    def _in_a_slot(self, command: Sequence[str], folder: Path, clock: BuildClock) -> Ran:
+        with self._slot(clock):
+            return run_compiler(list(command), folder, clock.left, self._compilers)
+
+    @contextlib.contextmanager
+    def _slot(self, clock: BuildClock) -> Generator[None]:
+        with clock.stopped():
+            handle = self._take()
+        try:
+            yield
+        finally:
+            unlock(handle)
+
+    def _take(self) -> int:
+        with self._cache.lock(_TURN):
+            while True:
+                handle = self._free_slot()
+                if handle is not None:
+                    return handle
+                self._cache.wait(_LOOK_SECONDS)
+
+    def _free_slot(self) -> int | None:
+        """The locked file of a slot; None where all are taken, or what runs leaves no memory for more."""
+        free, starts = None, []
+        try:
+            for number in range(self.slots):
+                handle = self._locked(self._folder / str(number), starts)
+                if handle is not None and free is not None:
+                    unlock(handle)
+                elif handle is not None:
+                    free = handle
+            if free is not None and self._has_memory(starts):
+                os.utime(free)
+                taken, free = free, None
+                return taken
+            return None
+        finally:
+            if free is not None:
+                unlock(free)
+
+    def _locked(self, path: Path, starts: list[float]) -> int | None:
+        """The file, locked; where another has it, the time at which that began is added to `starts`."""
+        with self._cache.told_clearly():
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            starts.append(os.fstat(handle).st_mtime)
+            os.close(handle)
+            return None
+        return handle
+
+    def _has_memory(self, starts: Sequence[float]) -> bool:
+        """One compiler may always run; another where memory is left when those that just began have taken theirs."""
+        if not starts or not self._minds_memory:
+            return True
+        growing = sum(time.time() - start < _GROWING_SECONDS for start in starts)
+        return self._machine.available_bytes() >= self._bytes * (growing + 1)
+
+
+def _own_fault(ran: Ran) -> Fault | None:
+    return None if ran.returncode is None else fault_of(ran.returncode, ran.log)
+
+
+def _error(program: str, fault: Fault) -> NotJudged:
+    if fault.kind == "killed":
+        return Transient(f"{program} was killed, perhaps for want of memory: {fault.line}")
+    if fault.kind == "crashed":
+        return CompilerCrashed(f"{program} crashed twice on the same sources: {fault.line}")
+    if fault.kind == "exhausted":
+        return NotJudged(f"{program} ran out of memory or disk space: {fault.line}")
+    return NotJudged(f"{program} is not completely installed: {fault.line}")
