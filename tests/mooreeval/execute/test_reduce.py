@@ -231,6 +231,38 @@ def test_a_copied_get_inputs_carries_nothing() -> None:
     assert reduce_task(RELU, candidate).kept_literals == []
 
 
+COPIED = "\ndim = 393216\ndef get_inputs():\n    return [torch.rand(4096, dim)]\n"
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        "def forward(x):\n    n, dim = x.shape\n    return run(x, dim)",
+        "def forward(x, dim):\n    return run(x, dim)",
+        "class A:\n    def forward(self, x):\n        for dim in x.shape:\n            x = (lambda: run(x, dim))()",
+        "def forward(x):\n    dim = x.size(1)\n    def inner():\n        return run(x, dim)\n    return inner()",
+    ],
+)
+def test_a_copied_size_is_not_carried_by_a_function_that_has_a_variable_of_that_name(own: str) -> None:
+    assert 393216 not in candidate_literals(own + COPIED).all
+
+
+@pytest.mark.parametrize(
+    "reading",
+    [
+        "def forward(x):\n    return run(x, dim)",
+        "def forward(x, dim=dim):\n    return run(x, dim)",
+        "def forward(x):\n    global dim\n    run(x, dim)\n    dim = 3",
+        "def forward(x):\n    def inner():\n        dim = 3\n    return run(x, dim)",
+        "def forward(x):\n    [dim for dim in x.shape]\n    return run(x, dim)",
+        "class A:\n    dim = 3\n    def forward(self, x):\n        return run(x, dim)",
+        "def outer(dim):\n    def inner():\n        global dim\n        return run(dim)",
+    ],
+)
+def test_a_size_that_the_candidate_reads_is_carried(reading: str) -> None:
+    assert 393216 in candidate_literals(reading + COPIED).all
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
