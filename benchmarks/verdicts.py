@@ -5,8 +5,10 @@
 
 Judged are public answers with CUDA in their own file, drawn by the seed, one of each task before a second of any,
 against the tasks that the leaderboard gives beside them (or those of the same number in `--tasks`, a KernelBench
-folder, whose sizes may be others). Two passes: `cold`, before which every candidate's build is removed, and `warm`.
-What all candidates share is prepared before either, by a verdict that is not counted; so is the verifier's start.
+folder, whose sizes may be others). Two passes: `cold`, before which candidates' builds and tasks' torch.compile
+baselines are removed, and `warm`. What all candidates share is prepared before either, by a verdict that is not
+counted; so is the verifier's start. KernelBench's evaluation, below, times no compiled model: to compare like with
+like, `--set timing.compile_baseline=false`.
 
 With `--peer` a seeded sample of the same answers is judged once more, by us in passes of its own and by KernelBench's
 `eval_kernel_against_ref` with its scripts' defaults (see kernelbench_peer.py): one answer after the other as its
@@ -60,7 +62,7 @@ _MARK = "of-run.txt"
 
 @dataclass(frozen=True)
 class Pass:
-    """Answers judged by so many workers. A cold one begins without a candidate's build in the cache."""
+    """Answers judged by so many workers. A cold one begins without what earlier verdicts left in the cache."""
 
     name: str
     rows: Sequence[Row]
@@ -183,7 +185,7 @@ def judge(this: Pass, runs: RunList, args: argparse.Namespace, end: float) -> No
     if not todo or time.monotonic() > end:
         return
     if this.cold and not any(row["which"] == this.name for row in runs.runs):
-        _drop_builds(args.cache)
+        _drop_what_answers_left(args.cache)
     config = load_config(settings=[f"backend={args.backend}", *args.set])
     with LocalVerifier(config) as verifier:
         _prepare(verifier)  # in a verifier of its own, so that its CPU time is told apart
@@ -203,9 +205,10 @@ def judge(this: Pass, runs: RunList, args: argparse.Namespace, end: float) -> No
     )  # fmt: skip
 
 
-def _drop_builds(cache: Path) -> None:
-    for folder in (cache / "entries").glob("*module-*"):
-        shutil.rmtree(folder)
+def _drop_what_answers_left(cache: Path) -> None:
+    for kind in ("*module-*", "baseline-*"):
+        for folder in (cache / "entries").glob(kind):
+            shutil.rmtree(folder)
 
 
 def _prepare(verifier: LocalVerifier) -> None:
