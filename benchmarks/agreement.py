@@ -165,17 +165,27 @@ class Log:
         with self._lock, self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
 
-    def judged(self) -> set[str]:
-        return {row["id"] for row in read_lines(self.path) if row.get("status", "not_judged") != "not_judged"}
+    def judged(self, again: Iterable[str] = ()) -> set[str]:
+        """Whose last verdict is none of these."""
+        last = {row["id"]: row["status"] for row in read_lines(self.path) if "status" in row}
+        return {name for name, status in last.items() if status not in {"not_judged", *again}}
 
 
 def read_lines(path: Path) -> list[Row]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 
-def judge(folder: Path, rows: Iterable[Row], log: Log, settings: list[str], workers: int, minutes: float) -> None:
-    """Verdicts on what has none yet; after so many minutes no new one is begun."""
-    done, end = log.judged(), time.monotonic() + 60 * minutes
+def judge(
+    folder: Path,
+    rows: list[Row],
+    log: Log,
+    settings: list[str],
+    workers: int,
+    minutes: float,
+    again: Iterable[str] = (),
+) -> None:
+    """Verdicts on what has none yet, or one of these; after so many minutes no new one is begun."""
+    done, end = log.judged(again), time.monotonic() + 60 * minutes
     todo = [row for row in rows if row["id"] not in done]
     count = iter(range(1, len(todo) + 1))
     with LocalVerifier(load_config(settings=settings)) as verifier:
@@ -192,7 +202,8 @@ def judge(folder: Path, rows: Iterable[Row], log: Log, settings: list[str], work
         with ThreadPoolExecutor(workers) as pool:
             for _ in pool.map(one, todo):
                 pass
-    print(f"{len(log.judged())} judged, {len(list(rows)) - len(log.judged())} left", flush=True)
+    left = {row["id"] for row in rows} - log.judged()
+    print(f"{len(rows) - len(left)} of {len(rows)} judged", flush=True)
 
 
 def _verdict(verifier: LocalVerifier, folder: Path, row: Row) -> Row:
@@ -227,6 +238,7 @@ def main() -> None:
     judging.add_argument("--workers", type=int, default=2)
     judging.add_argument("--minutes", type=float, default=1e6, help="begin no verdict after so many minutes")
     judging.add_argument("--only", default="", help="only ids that contain this")
+    judging.add_argument("--again", action="append", default=[], metavar="STATUS", help="judge those once more")
     judging.add_argument("--set", action="append", default=[], metavar="a.b=c")
     reporting = phases.add_parser("report")
     reporting.add_argument("--in", dest="folder", type=Path, required=True)
@@ -241,7 +253,7 @@ def main() -> None:
         chosen = [row for row in manifest if args.only in row["id"]]
         settings = [f"backend={args.backend}", "timing.enabled=false", *args.set]
         log = Log(args.out or args.folder / f"{args.backend}.jsonl")
-        judge(args.folder, chosen, log, settings, args.workers, args.minutes)
+        judge(args.folder, chosen, log, settings, args.workers, args.minutes, args.again)
     else:
         print(report(manifest, *(read_lines(args.folder / f"{name}.jsonl") for name in ("simulator", "cuda"))))
 

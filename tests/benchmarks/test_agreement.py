@@ -115,13 +115,15 @@ def judged(drawn, tmp_path, monkeypatch):
     monkeypatch.setattr(agreement, "LocalVerifier", Counting)
     log = agreement.Log(tmp_path / "log.jsonl")
 
-    def run(names: list[str], statuses: dict[str, str], minutes: float = 1.0) -> list[dict[str, Any]]:
+    def run(
+        names: list[str], statuses: dict[str, str], minutes: float = 1.0, again: tuple[str, ...] = ()
+    ) -> list[dict[str, Any]]:
         def verdict(_verifier: Any, _folder: Path, row: dict[str, Any]) -> dict[str, Any]:
             return {"id": row["id"], "status": statuses.get(row["id"], "correct"), "reason": "", "seconds": 0.0}
 
         monkeypatch.setattr(agreement, "_verdict", verdict)
         chosen = [row for row in rows if row["id"] in names]
-        agreement.judge(folder, chosen, log, ["backend=simulator"], 1, minutes)
+        agreement.judge(folder, chosen, log, ["backend=simulator"], 1, minutes, again)
         return agreement.read_lines(log.path)
 
     return run
@@ -139,6 +141,14 @@ def test_what_has_a_verdict_is_not_judged_again_but_what_was_not_judged_is(judge
     lines = judged(names, {})
     started = [line["id"] for line in lines if "started" in line]
     assert started.count("relu-plain") == 2 and started.count("relu-grid_stride") == 1
+
+
+def test_a_status_may_be_judged_again_and_the_last_verdict_counts(judged):
+    judged(["relu-plain"], {"relu-plain": "unsupported"})
+    assert len(judged(["relu-plain"], {}, again=("incorrect",))) == 2
+    lines = judged(["relu-plain"], {}, again=("unsupported",))
+    (case,) = cases([row("relu-plain")], lines, [])
+    assert [line.get("status") for line in lines] == [None, "unsupported", None, "correct"] and case.told == "right"
 
 
 def test_a_run_that_was_cut_off_is_listed_and_taken_up_again(judged, tmp_path):
