@@ -153,12 +153,12 @@ class TimingConfig(Record):
     """How long right candidates are timed, on a device."""
 
     enabled: bool = Field(True, description="Whether candidates that are right are timed.")
-    budget_seconds: Positive = Field(1.2, description="Blocks are repeated this long at most ...")
+    budget_seconds: Positive = Field(0.8, description="Blocks are repeated this long at most ...")
     interval: Positive = Field(
         0.01, description="... or until the speed-up's 95 % interval is narrower than this share."
     )
-    fewest_rounds: Count = Field(6, description="Pairs of blocks that are measured whatever they cost.")
-    block_seconds: Positive = Field(0.03, description="Aim: how long one block of queued calls takes.")
+    fewest_pairs: Count = Field(8, description="Pairs of blocks that are measured whatever they cost.")
+    block_seconds: Positive = Field(0.015, description="Aim: how long one block of queued calls takes.")
     compile_baseline: bool = Field(
         True, description="Whether torch.compile is a baseline too; half a minute for the first right answer to a task."
     )

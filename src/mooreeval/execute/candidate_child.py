@@ -5,7 +5,7 @@ Operations
     load    code, weight_seed, mode ("record" | "run"), artefacts; values: init_inputs, state
             -> error or None, extensions recorded, refusals
     trial   schedule, seconds; values: inputs -> error or None, report; values: outputs, inputs_after
-    arenas  leaves, count; values: arenas -> error or None
+    arenas  leaves, count, cycle; values: arenas -> error or None
     block   calls, first, keep, held -> error or None
     show    back -> error or None, devices; values: outputs, inputs_after
 
@@ -178,7 +178,8 @@ class CandidateChild:
         assert exchange is not None
         self._timed.use([], [], 0)
         exchange.clear(keep_warm=True)
-        self._timed.use(from_wire(values["arenas"], open_tensor=exchange.receive), fields["leaves"], fields["count"])
+        arenas = from_wire(values["arenas"], open_tensor=exchange.receive)
+        self._timed.use(arenas, fields["leaves"], fields["count"], fields["cycle"])
         self._device.synchronize()
         return {"error": None}
 

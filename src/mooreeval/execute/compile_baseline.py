@@ -137,9 +137,9 @@ class _Compiled:
     def __init__(self, reference: Child, seed: Callable[[str, int], int], watch: GpuWatch, seconds: float) -> None:
         self._reference, self._seed, self._watch, self._seconds = reference, seed, watch, seconds
 
-    def fresh_inputs(self, round_index: int, count: int) -> None:
+    def fresh_inputs(self, round_index: int, count: int, cycle: int) -> None:
         seeds = [self._seed("inputs of the compiled model", round_index * count + k) for k in range(count)]
-        self._reference.ask("arenas", {"seeds": seeds}, {}, self._seconds)
+        self._reference.ask("arenas", {"seeds": seeds, "cycle": cycle}, {}, self._seconds)
 
     def baseline(self, calls: int, first: int, kept: int, held: float = 0.0) -> float:
         return self._block(calls, first, kept, held, compiled=False)

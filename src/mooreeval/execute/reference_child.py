@@ -6,7 +6,7 @@ Operations
               -> the code as run (sizes reduced), reductions, forced and doubtful ones; values: init_inputs, state,
               example
     trial     seed -> values: inputs, expected32, expected64 (None where there is no float64 run), inputs_after
-    arenas    seeds -> leaves (the form of each tensor); values: arenas, see `timed_calls`
+    arenas    seeds, cycle -> leaves (the form of each tensor); values: arenas, see `timed_calls`
     compile   seed -> error or None: torch.compile of the model, and its first call
     block     calls, first, keep, held, compiled (or not): queued calls of the task's own model
     expected  index of a set -> values as of a trial
@@ -55,7 +55,7 @@ class ReferenceChild:
         if op == "trial":
             return {}, self._trial(fields["seed"])
         if op == "arenas":
-            return self._arenas(fields["seeds"])
+            return self._arenas(fields["seeds"], fields["cycle"])
         if op == "block":
             model = self._compiled if fields.get("compiled") else self._model
             self._timed.block(model, fields["calls"], fields["first"], fields["keep"], fields["held"])
@@ -148,7 +148,7 @@ class ReferenceChild:
         assert self.model is not None
         return self.model
 
-    def _arenas(self, seeds: list[int]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _arenas(self, seeds: list[int], cycle: int) -> tuple[dict[str, Any], dict[str, Any]]:
         """Fresh sets of inputs, here and for the candidate."""
         assert self.module is not None
         assert self.device is not None
@@ -157,7 +157,7 @@ class ReferenceChild:
         self._timed.use([], [], 0)
         exchange.clear(keep_warm=True)
         arenas, leaves = make_arenas(self.module.make_inputs, seeds, exchange.empty)
-        self._timed.use(arenas, leaves, len(seeds))
+        self._timed.use(arenas, leaves, len(seeds), cycle)
         self.device.synchronize()
         return {"leaves": leaves}, {"arenas": to_wire(arenas, exchange.export)}
 

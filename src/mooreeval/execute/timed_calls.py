@@ -14,6 +14,7 @@ import torch
 
 from mooreeval.execute.device import Device
 from mooreeval.execute.tensors import crossing_tensors, dtype_name, dtype_of, is_dense, map_tensors
+from mooreeval.execute.timed_sets import set_of_call
 
 ALIGNMENT = 512
 
@@ -29,11 +30,15 @@ class TimedCalls:
         self._device = device
         self.sets: list[list[Any]] = []
         self._kept: list[Any] = []
-        self._end = 0
+        self._last = (0, 0)
+        self._cycle = 1
 
-    def use(self, arenas: list[Any], leaves: list[dict[str, Any]], count: int) -> None:
-        """Take the sets in `arenas`: the structure of the inputs with a byte arena in each tensor's place."""
-        self._kept = []
+    def use(self, arenas: list[Any], leaves: list[dict[str, Any]], count: int, cycle: int = 1) -> None:
+        """Take the sets in `arenas`: the structure of the inputs with a byte arena in each tensor's place.
+
+        Blocks that begin in the first `cycle` sets stay there; others go on through the rest.
+        """
+        self._kept, self._cycle = [], cycle
         self.sets = [_set_of(arenas, leaves, index) for index in range(count)]
 
     def block(self, call: Callable[..., Any], calls: int, first: int, keep: int, held: float = 0.0) -> None:
@@ -41,22 +46,23 @@ class TimedCalls:
 
         `held`: seconds that the device is kept busy with nothing first, so that the calls queue up behind.
         """
-        sets, count = self.sets, len(self.sets)
+        sets, cycle = self.sets, self._cycle
         kept: list[Any] = [None] * keep
         self._kept = []
-        self._end = first + calls
+        self._last = first, first + calls
         if held:
             self._device.keep_busy(held)
         with torch.no_grad():
             for k in range(first, first + calls):
-                kept[k % keep] = call(*sets[k % count])
+                kept[k % keep] = call(*sets[set_of_call(first, k, cycle)])
         self._device.synchronize()
         self._kept = kept
 
     def output(self, back: int) -> tuple[int, Any]:
         """The set and the output of the call `back` calls before the last one."""
-        k = self._end - 1 - back
-        return k % len(self.sets), self._kept[k % len(self._kept)]
+        first, end = self._last
+        k = end - 1 - back
+        return set_of_call(first, k, self._cycle), self._kept[k % len(self._kept)]
 
 
 def make_arenas(

@@ -12,6 +12,7 @@ from mooreeval.execute.answers import BlockAnswer, ShowAnswer, read_answer
 from mooreeval.execute.asking import ask, last_line, or_end, outputs_of
 from mooreeval.execute.children import Child, ChildEnded
 from mooreeval.execute.gpu_state import GpuState, GpuWatch
+from mooreeval.execute.timed_sets import set_of_call
 from mooreeval.execute.timing import Measured, WrongOutput
 from mooreeval.execute.wire import read_values
 from mooreeval.verdict import Mismatch, Timing
@@ -51,14 +52,14 @@ class TimedPeers:
     ) -> None:
         self._child, self._reference, self._compare, self._seed = child, reference, compare, seed
         self._watch, self._seconds = watch, seconds
-        self._end, self._sets = 0, 1
+        self._last, self._cycle = (0, 0), 1  # first set and number of calls of the last block
 
-    def fresh_inputs(self, round_index: int, count: int) -> None:
+    def fresh_inputs(self, round_index: int, count: int, cycle: int) -> None:
         """New sets of inputs on both sides."""
-        self._sets = count
+        self._cycle = cycle
         seeds = [self._seed(round_index * count + k) for k in range(count)]
-        message = self._ask_reference("arenas", {"seeds": seeds})
-        fields = {"leaves": message.fields["leaves"], "count": count}
+        message = self._ask_reference("arenas", {"seeds": seeds, "cycle": cycle})
+        fields = {"leaves": message.fields["leaves"], "count": count, "cycle": cycle}
         values = {"arenas": read_values(message)["arenas"]}
         self._checked(ask(self._child, "arenas", BlockAnswer, fields, values, self._seconds["run"])[0])
 
@@ -76,14 +77,15 @@ class TimedPeers:
         message = self._child.ask("block", fields, {}, self._seconds["run"])
         spent = time.perf_counter() - start
         self._checked(or_end(self._child, lambda: read_answer(message, BlockAnswer, "block")))
-        self._end = first + calls
+        self._last = first, calls
         return spent
 
     def check(self, back: int) -> None:
         """The output of the call `back` calls before the candidate's last one is what the reference gives."""
         answer, message = ask(self._child, "show", ShowAnswer, {"back": back}, {}, self._seconds["run"])
         self._checked(answer)
-        index = (self._end - 1 - back) % self._sets
+        first, calls = self._last
+        index = set_of_call(first, first + calls - 1 - back, self._cycle)
         want = read_values(self._ask_reference("expected", {"index": index}))
         mismatch = or_end(self._child, lambda: self._compare(outputs_of(message), answer.devices, want))
         if mismatch is not None:

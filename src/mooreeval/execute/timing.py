@@ -1,7 +1,7 @@
 """Time by the judge's clock: how much faster than the task's own model a candidate that has been found right is.
 
-    round: fresh sets of inputs ─> warm-up on the first of them ─> now and then a short queue over the others
-           ─> block of the baseline, block of the candidate (order alternates) ─> one output shown
+    round: fresh sets of inputs ─> warm-up on the first of them ─> a short queue over the others, one output shown
+           ─> some pairs of blocks, baseline and candidate (order alternates) ─> one output shown
 
 A block is a queue of calls that cycle through sets of inputs that together exceed the device's cache; the clock runs in
 this process from the request until the child says that the device is idle. The time of an empty block is taken off.
@@ -25,11 +25,12 @@ from mooreeval.config import TimingConfig
 from mooreeval.execute.gpu_state import GpuState
 from mooreeval.execute.timing_statistics import FEWEST, Estimate, estimate
 
-MOST_SETS = 256
+MOST_SETS, SETS_IN_CACHE = 256, 32
 ARENA_SHARE = 8  # the sets of one side take this part of the device's memory at most
 MOST_CALLS = 4096
 MOST_KEPT, KEPT_BYTES = 16, 2 << 30
 CACHE_FACTOR = 2  # sets together hold this many times what the cache does
+PAIRS = 4  # of blocks in a round
 SPREAD = 0.2  # by which the length of a block varies
 SHORT_SHARE = 4  # a short queue has at least so many times fewer calls
 SHORT_SECONDS = 1.5e-3  # aim: how long it takes, where inputs enough fit
@@ -67,17 +68,17 @@ class Work:
 
     @property
     def sets(self) -> int:
-        """How many sets of inputs a round cycles through at least: beyond the cache, and within reason."""
-        return self._within_reason(math.ceil(CACHE_FACTOR * self.cache_bytes / max(self.input_bytes, 1)))
+        """How many sets of inputs blocks cycle through: beyond the cache, where that is within reason."""
+        beyond = math.ceil(CACHE_FACTOR * self.cache_bytes / max(self.input_bytes, 1))
+        return max(1, min(beyond if beyond <= MOST_SETS else SETS_IN_CACHE, self._fitting))
 
-    def sets_for(self, seconds: float, calls: int) -> int:
-        """As many that no input comes twice in a block of so many calls, and surely none in a short queue."""
-        longest = max(math.ceil(SHORT_SECONDS / seconds), math.ceil((1 + SPREAD) * calls))
-        return max(self.sets, self._within_reason(self.kept + longest))
+    def more_sets(self, seconds: float, calls: int) -> int:
+        """How many more a short queue of at most so many calls, each of so many seconds, sees for the first time."""
+        return max(0, min(math.ceil(SHORT_SECONDS / seconds), calls, MOST_SETS, self._fitting - self.sets))
 
-    def _within_reason(self, sets: int) -> int:
-        fitting = self.memory_bytes // ARENA_SHARE // max(self.input_bytes, 1)
-        return max(1, min(max(sets, 2), MOST_SETS, fitting))
+    @property
+    def _fitting(self) -> int:
+        return self.memory_bytes // ARENA_SHARE // max(self.input_bytes, 1)
 
     @property
     def kept(self) -> int:
@@ -88,14 +89,15 @@ class Work:
     def least_seconds(self) -> float:
         """No call is faster that reads its inputs from memory and writes its outputs; 0 where a cache can hold them."""
         total = self.input_bytes + self.output_bytes
-        beyond_cache = self.sets * self.input_bytes >= self.cache_bytes  # more sets only make it more so
+        beyond_cache = self.sets * self.input_bytes >= self.cache_bytes
         return total / (self.peak_bytes_per_second * ROOF_SLACK) if beyond_cache else 0.0
 
 
 class Peers(Protocol):
     """What the timer asks of the judge: blocks on both sides, fresh inputs, a look at an output."""
 
-    def fresh_inputs(self, round_index: int, count: int) -> None: ...
+    def fresh_inputs(self, round_index: int, count: int, cycle: int) -> None:
+        """New content in `count` sets. A block that begins in the first `cycle` of them stays there."""
 
     def baseline(self, calls: int, first: int, kept: int, held: float = 0.0) -> float: ...
 
@@ -147,7 +149,7 @@ class _Timer:
     def __init__(self, peers: Peers, work: Work, config: TimingConfig, source: random.Random) -> None:
         self._peers, self._work, self._config, self._source = peers, work, config, source
         self._round = 0
-        self._sets = work.sets
+        self._more = 0  # sets for the short queue
 
     def run(self) -> Measured:
         measured = Measured()
@@ -155,19 +157,18 @@ class _Timer:
         self._fresh()
         idle = median(self._peers.candidate(0, 0, 1) for _ in range(5))
         calls = self._queue_length(self._peers.baseline, idle), self._queue_length(self._peers.candidate, idle)
-        self._sets = self._work.sets_for(self._config.block_seconds / calls[1], calls[1])
-        measured.sets = self._sets
-        measured.short_calls = min(self._sets - self._work.kept, calls[1] // SHORT_SHARE)
+        self._more = self._work.more_sets(self._config.block_seconds / calls[1], max(1, calls[1] // SHORT_SHARE))
+        measured.sets, measured.short_calls = self._work.sets, max(1, self._more)
         while True:
             self._fresh()
             self._note_state(measured)
-            if self._round % 2 and measured.short_calls > 0 and self._comes_again(calls[1]):
-                self._short(measured, idle)
-            self._pair(measured, calls, idle)
-            rounds = len(measured.candidate)
-            if rounds >= FEWEST and measured.speedup().width <= self._config.interval:
+            self._short(measured, idle)
+            last = [self._pair(measured, calls, idle) for _ in range(PAIRS)][-1]
+            self._peers.check(self._source.randrange(min(self._work.kept, last)))
+            pairs = len(measured.candidate)
+            if pairs >= FEWEST and measured.speedup().width <= self._config.interval:
                 break
-            if rounds >= self._config.fewest_rounds and time.monotonic() > until:
+            if pairs >= self._config.fewest_pairs and time.monotonic() > until:
                 break
         if min(*map(median, (measured.baseline, measured.candidate))) < SHORT_CALL_SECONDS:
             measured.on_device = self._on_device(self._peers.baseline), self._on_device(self._peers.candidate)
@@ -183,12 +184,12 @@ class _Timer:
         return max(median(held), 1e-9) / HELD_CALLS
 
     def _fresh(self) -> None:
-        """New inputs; then as many calls on each side as outputs are kept, so that memory for them is at hand."""
-        self._peers.fresh_inputs(self._round, self._sets)
+        """New inputs; then each side sees those of the blocks, and memory for the outputs that are kept is at hand."""
+        cycle = self._work.sets
+        self._peers.fresh_inputs(self._round, cycle + self._more, cycle)
         self._round += 1
-        kept = self._work.kept
         for side in (self._peers.baseline, self._peers.candidate):
-            side(kept, 0, kept)
+            side(max(cycle, self._work.kept), 0, self._work.kept)
 
     def _note_state(self, measured: Measured) -> None:
         if state := self._peers.state():
@@ -204,35 +205,31 @@ class _Timer:
                 return max(1, min(MOST_CALLS, math.ceil(target / each)))
             calls = min(MOST_CALLS, max(2 * calls, min(16 * calls, math.ceil(target / 3 / each))))
 
-    def _comes_again(self, calls: int) -> bool:
-        """Whether a block of about so many calls has fewer inputs than calls."""
-        return (1 + SPREAD) * calls > self._sets - self._work.kept
-
     def _short(self, measured: Measured, idle: float) -> None:
         """A few calls on inputs that no call has seen, and a look at one of their outputs."""
-        calls, kept = measured.short_calls, self._work.kept
-        first = kept + self._source.randrange(self._sets - kept - calls + 1)
-        measured.shorts.append(max(self._peers.candidate(calls, first, kept) - idle, 1e-9) / calls)
+        calls, kept = self._more, self._work.kept
+        if not calls:  # a set of a size that lasts: what is replayed would be faster than memory
+            return
+        measured.shorts.append(max(self._peers.candidate(calls, self._work.sets, kept) - idle, 1e-9) / calls)
         self._peers.check(self._source.randrange(min(kept, calls)))
         self._peers.candidate(kept, 0, kept)  # the look took memory
 
-    def _pair(self, measured: Measured, calls: tuple[int, int], idle: float) -> None:
-        """One block of each, in an order that alternates, then a look at one of the candidate's outputs."""
-        baseline, candidate = (max(1, round(n * self._source.uniform(1 - SPREAD, 1 + SPREAD))) for n in calls)
+    def _pair(self, measured: Measured, calls: tuple[int, int], idle: float) -> int:
+        """One block of each, in an order that alternates; how many calls the candidate's had."""
+        baseline, candidate = (
+            max(self._work.kept, round(n * self._source.uniform(1 - SPREAD, 1 + SPREAD))) for n in calls
+        )
         blocks = [
             lambda: measured.baseline.append(self._each(self._peers.baseline, baseline, idle)),
             lambda: measured.candidate.append(self._each(self._peers.candidate, candidate, idle)),
         ]
-        for block in blocks if self._round % 2 else reversed(blocks):
+        for block in blocks if len(measured.candidate) % 2 else reversed(blocks):
             block()
-        self._peers.check(self._source.randrange(min(self._work.kept, candidate)))
         measured.calls += baseline + candidate
+        return candidate
 
     def _each(self, side: Block, calls: int, idle: float) -> float:
-        unseen = self._sets - self._work.kept - calls  # where that many, none is seen twice
-        first = (
-            self._work.kept + self._source.randrange(unseen + 1) if unseen >= 0 else self._source.randrange(self._sets)
-        )
+        first = self._source.randrange(self._work.sets)
         return max(side(calls, first, self._work.kept) - idle, 1e-9) / calls
 
 
