@@ -5,7 +5,7 @@
 
 There are as many slots as cores and memory allow. A slot is held for one compiler's run and never while its holder
 waits for something else, so that nobody waits in a circle. Waiting stops the build's clock, and ends when the cache
-handle is closed. Compilers run at a low priority: what a judge times on a device is not to wait for them.
+handle is closed.
 """
 
 from __future__ import annotations
@@ -57,16 +57,21 @@ class CompilerCrashed(NotJudged):
 
 
 class BuildPool:
-    """Runs compilers for one toolchain. Safe for several threads; `close` ends all that run."""
+    """Runs compilers for one toolchain. Safe for several threads; `close` ends all that run.
 
-    def __init__(self, cache: FileCache, config: PoolConfig | None = None, machine: Machine | None = None) -> None:
+    `nice`: how far they give way to everybody else.
+    """
+
+    def __init__(
+        self, cache: FileCache, config: PoolConfig | None = None, machine: Machine | None = None, nice: int = 0
+    ) -> None:
         config, self._machine = config or PoolConfig(), machine or Machine()
         self._cache, self._folder = cache, cache.root / "slots"
         self._bytes = config.build_mib << 20
         fitting = min(self._machine.cores(), self._machine.memory_bytes() // self._bytes)
         self.slots = config.builds or max(1, fitting)
         self._minds_memory = config.builds is None
-        self._compilers = Compilers()
+        self._compilers = Compilers(nice)
         with cache.told_clearly():
             self._folder.mkdir(exist_ok=True)
 

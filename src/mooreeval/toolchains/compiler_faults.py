@@ -20,19 +20,19 @@ Kind = Literal["killed", "crashed", "exhausted", "incomplete"]
 # Sent from outside; a compiler raises none of them against itself.
 _SENT = {1: "Hangup", 2: "Interrupt", 9: "Killed", 15: "Terminated"}
 _PROGRAM = r"^(?:\S*/)?(?:[\w.-]*(?:g\+\+|gcc|collect2|nvcc|cc1plus|as|ld|lto1)[\w.-]*|nvlink|ptxas|cicc|cudafe\+\+)"
-_PLACED = r"^[^\n()]*?(?::\d+(?::\d+)?|\(\d+\))"
+_PLACED = r"^[^\n:]*(?::\d+(?::\d+)?|\(\d+\))?"
 _FORMS: tuple[tuple[Kind, str], ...] = (
     ("killed", _PROGRAM + r": (?:fatal )?error: (?:Killed|Terminated|Hangup|Interrupt) signal terminated program .*$"),
     ("killed", r"^collect2: (?:fatal )?error: \S+ terminated with signal (?:1|2|9|15) \[.*$"),
     ("killed", r"^nvcc (?:error|fatal)\s*: '[^']+' died due to signal (?:1|2|9|15)\b.*$"),
     ("killed", r"^(?:Killed|Terminated)$"),
-    ("exhausted", rf"(?:{_PLACED}|{_PROGRAM}): (?:catastrophic|fatal) error: out of memory.*$"),
+    ("exhausted", _PLACED + r": (?:catastrophic|fatal) error: out of memory.*$"),
     ("exhausted", r"^(?:\S+: )?(?:virtual memory exhausted: |out of memory allocating \d+ bytes).*$"),
     ("exhausted", _PROGRAM + r": [^\n]*(?:cannot allocate memory|memory exhausted|No space left on device).*$"),
     ("exhausted", r"^[^\n]*(?:fatal error|nvcc fatal\s*|final link failed): [^\n]*(?:No space left|File too large).*$"),
     ("exhausted", r"^(?:nvcc \w+\s*: )?(?:could not|cannot) create temporary file.*$"),
     ("exhausted", r"^terminate called after throwing an instance of 'std::bad_alloc'$"),
-    ("crashed", rf"(?:{_PLACED}|{_PROGRAM}): internal (?:compiler )?error: .*$"),
+    ("crashed", _PLACED + r": internal (?:compiler )?error: .*$"),
     ("crashed", _PROGRAM + r": (?:fatal )?error: [\w ]+ signal terminated program .*$"),
     ("crashed", r"^collect2: (?:fatal )?error: \S+ terminated with signal \d+ \[.*$"),
     ("crashed", r"^nvcc (?:error|fatal)\s*: '[^']+' died due to signal .*$"),
@@ -40,6 +40,7 @@ _FORMS: tuple[tuple[Kind, str], ...] = (
     ("incomplete", _PROGRAM + r": (?:fatal )?error: cannot execute .*$"),
     ("incomplete", r"^(?:sh|/bin/sh)?(?:: \d+)?:? ?[^\s:]+: (?:not found|Permission denied)$"),
     ("incomplete", _PROGRAM + r": (?:fatal )?error: (?:cannot (?:open|find) )?/[^\n]*: No such file or directory$"),
+    ("incomplete", r"^<command-line>: (?:fatal )?error: /[^\n]*: No such file or directory$"),
     ("incomplete", _PROGRAM + r": cannot find /[^\n]*$"),
     ("incomplete", _PROGRAM + r": error while loading shared libraries: .*$"),
 )  # fmt: skip

@@ -42,6 +42,8 @@ from mooreeval.toolchains.simulator_units import module_name
 from mooreeval.verdict import Finding
 
 _OF_THE_DEVICE = (Path(__file__).parent / "cuda_on_device.py", Path(__file__).parent / "cuda_probe.py")  # build nothing
+# What a judge times on a device is not to wait for compilers; docs/results/build-pool.md has what each priority costs.
+_NICE = 5
 
 
 class CudaToolchain:
@@ -67,7 +69,7 @@ class CudaToolchain:
         self.toolkit = Toolkit(torch_dir, arch)
         self.cache = FileCache(cache_dir)
         self._kept = KeptBuilds(self.cache)
-        self.pool = BuildPool(self.cache, pool)
+        self.pool = BuildPool(self.cache, pool, nice=_NICE)
         slim = SlimTier(self.toolkit, self.cache, self.pool)
         makers: dict[str, Callable[[], Tier]] = {
             "mini": lambda: MiniTier(self.toolkit, self.cache, self.pool, slim),

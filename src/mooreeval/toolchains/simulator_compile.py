@@ -28,6 +28,7 @@ from mooreeval.verdict import Diagnostic
 _UNDEFINED = re.compile(r"undefined reference to [`'](?P<name>.+)'$", re.MULTILINE)
 _PYTHON_SYMBOL = re.compile(r"_?Py[A-Z_]\w*")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE)
+_ASSEMBLER = re.compile(r"^\{standard input\}:\d+: Error: ", re.MULTILINE)
 _TWICE = re.compile(r"multiple definition of [`'](?P<name>[^'\n]+)'")
 # libmoore_sim.so watches these three while a kernel runs.
 _WRAPPED = "-Wl,--wrap=memcpy,--wrap=memset,--wrap=memmove"
@@ -106,9 +107,16 @@ class Compiler:
             if ran.returncode is None:
                 return self._too_slow()
             if ran.returncode != 0:
-                return parse(ran.log, self._texts)
+                return self._refused(ran)
             objects.append(f"unit{k}.o")
         return self._link(objects)
+
+    def _refused(self, ran: Ran) -> list[Message]:
+        """What g++ has against the sources. Where it names nothing the failure may be of any kind."""
+        messages = parse(ran.log, self._texts)
+        if not any(m.severity == "error" for m in messages) and not _ASSEMBLER.search(ran.log):
+            raise NotJudged(f"g++ failed without an error message: {ran.log.strip()[-200:]!r}")
+        return messages
 
     def _compile_flags(self) -> list[str]:
         with_python = self._headers >= Headers.PYTHON
@@ -152,8 +160,6 @@ class Compiler:
         self._log = ran.log
         if "-Winvalid-pch" in ran.log:
             raise NotJudged("the precompiled header does not fit this compiler any more: remove it from the cache")
-        if ran.returncode and not ran.log.strip():
-            raise NotJudged("g++ failed without a word")
         if ran.returncode == 0 and "-c" in arguments:
             self.warnings += diagnostics(parse(ran.log, self._texts))[:5]
         return ran
@@ -163,6 +169,8 @@ class Compiler:
 
 
 def _link_failure(ran: Ran) -> BuildFailure | list[Message]:
+    if not ran.log.strip():
+        raise NotJudged("the linker failed without a word")
     if found := _TWICE.search(ran.log):
         reason = f"multiple definition of {found['name'][:300]}"
         return BuildFailure("compile_error", reason, log_tail=ran.log[-4000:])

@@ -243,9 +243,11 @@ def folder_hash(folder: Path) -> str:
 
 def compiler_version(compiler: str) -> str:
     """Version and target of g++; "unknown" where it tells none."""
-    done = subprocess.run(
-        [compiler, "-dumpfullversion", "-dumpmachine"], capture_output=True, text=True, check=False, timeout=60
-    )
+    command = [compiler, "-dumpfullversion", "-dumpmachine"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NotJudged(f"the compiler {compiler} cannot be started") from error
     return " ".join(done.stdout.split()) or "unknown"
 
 

@@ -24,13 +24,12 @@ from mooreeval.space import no_space, ran_out
 _MEMORY_KIB = 8 << 20
 _FILE_BLOCKS = 4 << 20  # of 512 bytes: 2 GiB
 _LOG_BYTES = 2 << 20
-_NICE = 10  # behind everything that is timed, with a tenth of a core's time where that takes all the rest
 # The shell sets the limits: Python code between fork and exec would not be safe beside threads. Its standard input is
 # the pipe; g++ forks compilers of its own, so that a signal at its parent's death would not reach them. Where the
 # kernel schedules by sessions, a priority counts within its session alone, and the session has one of its own.
 _LIMITED = (
-    f"{{ ulimit -v {_MEMORY_KIB}; ulimit -f {_FILE_BLOCKS}; ulimit -c 0; echo {_NICE} >/proc/self/autogroup; }} "
-    "2>/dev/null; exec 3<&0 </dev/null; "
+    f"{{ ulimit -v {_MEMORY_KIB}; ulimit -f {_FILE_BLOCKS}; ulimit -c 0; echo $1 >/proc/self/autogroup; }} "
+    "2>/dev/null; shift; exec 3<&0 </dev/null; "
     '{ read -r _ <&3; kill -KILL 0; } & exec 3<&-; exec "$@"'
 )
 
@@ -46,9 +45,13 @@ class Ran:
 
 
 class Compilers:
-    """The compilers that somebody runs; all of them can be ended at once, and then no more are started."""
+    """The compilers that somebody runs; all of them can be ended at once, and then no more are started.
 
-    def __init__(self) -> None:
+    `nice`: their priority, as `nice` counts it.
+    """
+
+    def __init__(self, nice: int = 0) -> None:
+        self.nice = nice
         self._lock = threading.Lock()
         self._running: set[int] = set()
         self.ended = False
@@ -68,7 +71,7 @@ class Compilers:
             )
             self._running.add(child.pid)
         with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PGRP, child.pid, max(_NICE, os.getpriority(os.PRIO_PROCESS, 0)))
+            os.setpriority(os.PRIO_PGRP, child.pid, max(self.nice, os.getpriority(os.PRIO_PROCESS, 0)))
         return child
 
     def require_going(self) -> None:
@@ -110,7 +113,7 @@ def run_compiler(command: list[str], folder: Path, deadline_seconds: float, comp
     except OSError as error:
         raise cache_error(error, folder) from error
     with log, _alive() as watched:
-        child = compilers.start(["/bin/sh", "-c", _LIMITED, "sh", *command], folder, watched, log)
+        child = compilers.start(["/bin/sh", "-c", _LIMITED, "sh", str(compilers.nice), *command], folder, watched, log)
         returncode, usage = _wait(child, max(deadline_seconds, 0.01), compilers)
         log.seek(0)
         text = log.read(_LOG_BYTES).decode("utf-8", "replace")

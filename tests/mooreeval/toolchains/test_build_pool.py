@@ -175,12 +175,13 @@ def test_another_compiler_waits_for_memory_and_the_first_never_does(tmp_path: Pa
     assert enough_for_one_more._has_memory([time.time() - 60, time.time() - 60])
 
 
-def test_compilers_give_way_to_everybody_else(tmp_path: Path) -> None:
+def test_compilers_give_way_where_they_are_told_to(tmp_path: Path) -> None:
     mine = os.getpriority(os.PRIO_PROCESS, 0)
     clock = BuildClock(60)
     code = "import os, time; time.sleep(0.2); print(os.getpriority(os.PRIO_PROCESS, 0))"
-    ran = pool(tmp_path / "cache").run([sys.executable, "-c", code], tmp_path, clock)
-    assert int(ran.log) == max(mine, 10)
+    polite = BuildPool(FileCache(tmp_path / "cache"), nice=5)
+    ran = polite.run([sys.executable, "-c", code], tmp_path, clock)
+    assert int(ran.log) == max(mine, 5)
 
 
 def test_a_crash_is_tried_again_once(tmp_path: Path) -> None:

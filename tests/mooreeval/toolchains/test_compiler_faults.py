@@ -19,6 +19,8 @@ from mooreeval.toolchains.compiler_faults import fault_of
         ("crashed", "cuda.cu:1:1: internal compiler error: in gimplify, at gimplify.cc:1"),
         ("crashed", "cuda.cu(3): internal error: assertion failed at: expr.c"),
         ("crashed", "collect2: fatal error: ld terminated with signal 11 [Segmentation fault], core dumped"),
+        ("crashed", "unit0.cpp: internal compiler error: Segmentation fault"),
+        ("crashed", "<built-in>: internal compiler error: Segmentation fault"),
         ("crashed", "Segmentation fault"),
         ("exhausted", "cc1plus: out of memory allocating 65536 bytes"),
         ("exhausted", "virtual memory exhausted: Cannot allocate memory"),
@@ -35,6 +37,7 @@ from mooreeval.toolchains.compiler_faults import fault_of
             "incomplete",
             "/usr/bin/ld.gold: error: cannot open /cache/entries/libmoore_sim.so: No such file or directory",
         ),
+        ("incomplete", "<command-line>: fatal error: /cache/entries/prelude-1/prelude.h: No such file or directory"),
         ("incomplete", "sh: 1: cicc: not found"),
     ],
 )
