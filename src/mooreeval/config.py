@@ -153,7 +153,7 @@ class TimingConfig(Record):
     """How long right candidates are timed, on a device."""
 
     enabled: bool = Field(True, description="Whether candidates that are right are timed.")
-    budget_seconds: Positive = Field(0.8, description="Blocks are repeated this long at most ...")
+    budget_seconds: Positive = Field(0.6, description="Blocks are repeated this long at most ...")
     interval: Positive = Field(
         0.01, description="... or until the speed-up's 95 % interval is narrower than this share."
     )

@@ -5,7 +5,7 @@ Operations
     load    code, weight_seed, mode ("record" | "run"), artefacts; values: init_inputs, state
             -> error or None, extensions recorded, refusals
     trial   schedule, seconds; values: inputs -> error or None, report; values: outputs, inputs_after
-    arenas  leaves, count, cycle; values: arenas -> error or None
+    arenas  leaves, count, cycle, core; values: arenas -> error or None
     block   calls, first, keep, held -> error or None
     show    back -> error or None, devices; values: outputs, inputs_after
 
@@ -34,7 +34,7 @@ import torch
 
 from mooreeval.execute.device import Device, open_device
 from mooreeval.execute.tensors import crossing_tensors, from_wire, to_wire
-from mooreeval.execute.timed_calls import TimedCalls
+from mooreeval.execute.timed_calls import TimedCalls, stay_on
 from mooreeval.toolchains.base import Extension
 from mooreeval.toolchains.record import Interceptor, Refused, StandIn
 
@@ -176,6 +176,7 @@ class CandidateChild:
         """Take fresh sets of inputs into this process's own memory."""
         exchange = self._device.exchange
         assert exchange is not None
+        stay_on(fields["core"])
         self._timed.use([], [], 0)
         exchange.clear(keep_warm=True)
         arenas = from_wire(values["arenas"], open_tensor=exchange.receive)

@@ -23,7 +23,7 @@ from mooreeval.execute.evidence import Evidence
 from mooreeval.execute.gpu_state import GpuState, GpuWatch
 from mooreeval.execute.processes import Processes
 from mooreeval.execute.seeds import derive_seed
-from mooreeval.execute.timed_peers import PRECISION
+from mooreeval.execute.timed_peers import PRECISION, core_for
 from mooreeval.execute.timing import Untimed, measure
 from mooreeval.execute.timing_stage import work_of_a_call
 from mooreeval.hashing import content_hash
@@ -119,7 +119,13 @@ def _measured(
             if answer.fields["error"]:
                 return CompileBaseline(error=answer.fields["error"])
             with processes.turn():
-                peers = _Compiled(reference, seed, GpuWatch(config.cuda.device), deadlines.reference_seconds)
+                peers = _Compiled(
+                    reference,
+                    seed,
+                    GpuWatch(config.cuda.device),
+                    deadlines.reference_seconds,
+                    core_for(config.cuda.device),
+                )
                 source = random.Random(seed("timing of the compiled model", 0))
                 speedup = measure(peers, work_of_a_call(evidence, facts), config.timing, source).speedup()
         except ChildEnded as end:
@@ -134,12 +140,14 @@ def _measured(
 class _Compiled:
     """Peers of the timer in one child: the task's model, and the same compiled. Its outputs are not looked at."""
 
-    def __init__(self, reference: Child, seed: Callable[[str, int], int], watch: GpuWatch, seconds: float) -> None:
-        self._reference, self._seed, self._watch, self._seconds = reference, seed, watch, seconds
+    def __init__(
+        self, reference: Child, seed: Callable[[str, int], int], watch: GpuWatch, seconds: float, core: int | None
+    ) -> None:
+        self._reference, self._seed, self._watch, self._seconds, self._core = reference, seed, watch, seconds, core
 
     def fresh_inputs(self, round_index: int, count: int, cycle: int) -> None:
         seeds = [self._seed("inputs of the compiled model", round_index * count + k) for k in range(count)]
-        self._reference.ask("arenas", {"seeds": seeds, "cycle": cycle}, {}, self._seconds)
+        self._reference.ask("arenas", {"seeds": seeds, "cycle": cycle, "core": self._core}, {}, self._seconds)
 
     def baseline(self, calls: int, first: int, kept: int, held: float = 0.0) -> float:
         return self._block(calls, first, kept, held, compiled=False)

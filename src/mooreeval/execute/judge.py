@@ -38,7 +38,7 @@ from mooreeval.execute.gpu_state import GpuWatch
 from mooreeval.execute.processes import Processes
 from mooreeval.execute.schedule import DeviceSchedule, Schedule, schedules
 from mooreeval.execute.seeds import derive_seed
-from mooreeval.execute.timed_peers import TimedPeers
+from mooreeval.execute.timed_peers import TimedPeers, core_for
 from mooreeval.execute.timing_stage import time_candidate
 from mooreeval.execute.wire import read_values
 from mooreeval.task import Task
@@ -221,8 +221,10 @@ class Judgement:
             for each in reversed(opened):
                 self._processes.finish_start(each)
             try:
+                if stop := self._loaded(child):
+                    return stop
                 with self._processes.turn():
-                    return self._load_and_try(child, reference, comparer)
+                    return self._try(child, reference, comparer)
             except ChildEnded as end:
                 return self._ended(end, child, "while it ran")
             finally:
@@ -237,14 +239,16 @@ class Judgement:
         self.evidence.output_tail = child.log_tail() or None
         return conclude.process_ended(end, report, self.evidence.findings, when, child.log_tail())
 
-    def _load_and_try(self, child: Child, reference: Child, comparer: Child) -> Conclusion:
+    def _loaded(self, child: Child) -> Conclusion | None:
+        """Let the candidate's Python run and its extensions load, while others may have the device."""
         artefacts = {
             a.extension_hash: {"module_name": a.module_name, "path": str(a.path)} for a in self.evidence.artefacts
         }
         with self._stage("load"):
             answer = self._load(child, "run", artefacts, self.config.deadlines.run_seconds)
-        if stop := conclude.load_error(answer.error, self.candidate.code, final=True):
-            return stop
+        return conclude.load_error(answer.error, self.candidate.code, final=True)
+
+    def _try(self, child: Child, reference: Child, comparer: Child) -> Conclusion:
         for index, schedule in enumerate(self._schedules()):
             if stop := self._trial(child, reference, comparer, index, schedule):
                 return stop
@@ -264,6 +268,7 @@ class Judgement:
             lambda number: self._seed("timed inputs", number),
             GpuWatch(self.config.cuda.device),
             {"run": deadlines.run_seconds, "reference": deadlines.reference_seconds},
+            core_for(self.config.cuda.device),
         )
         source = random.Random(self._seed("timing"))
         return time_candidate(

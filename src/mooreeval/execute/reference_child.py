@@ -6,7 +6,7 @@ Operations
               -> the code as run (sizes reduced), reductions, forced and doubtful ones; values: init_inputs, state,
               example
     trial     seed -> values: inputs, expected32, expected64 (None where there is no float64 run), inputs_after
-    arenas    seeds, cycle -> leaves (the form of each tensor); values: arenas, see `timed_calls`
+    arenas    seeds, cycle, core -> leaves (the form of each tensor); values: arenas, see `timed_calls`
     compile   seed -> error or None: torch.compile of the model, and its first call
     block     calls, first, keep, held, compiled (or not): queued calls of the task's own model
     expected  index of a set -> values as of a trial
@@ -28,7 +28,7 @@ from mooreeval.execute.host_outputs import may_keep_on_host, outputs_on_host
 from mooreeval.execute.reduce import Budget, reduce_task
 from mooreeval.execute.task_module import TaskModule, load_task_module
 from mooreeval.execute.tensors import Export, crossing_tensors, first_foreign, kept_on_host, map_tensors, to_wire
-from mooreeval.execute.timed_calls import TimedCalls, make_arenas
+from mooreeval.execute.timed_calls import TimedCalls, make_arenas, stay_on
 from mooreeval.task import INIT_INPUTS_NAME, INPUTS_NAME
 
 EXAMPLE_BYTES = 256 << 20  # larger example inputs are not sent: a recorder has no use for 6 GB
@@ -55,6 +55,7 @@ class ReferenceChild:
         if op == "trial":
             return {}, self._trial(fields["seed"])
         if op == "arenas":
+            stay_on(fields["core"])
             return self._arenas(fields["seeds"], fields["cycle"])
         if op == "block":
             model = self._compiled if fields.get("compiled") else self._model

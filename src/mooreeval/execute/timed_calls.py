@@ -7,6 +7,8 @@ sets, waits for the device, and keeps its last outputs until the judge has said 
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +19,13 @@ from mooreeval.execute.tensors import crossing_tensors, dtype_name, dtype_of, is
 from mooreeval.execute.timed_sets import set_of_call
 
 ALIGNMENT = 512
+
+
+def stay_on(core: int | None) -> None:
+    """Launch from this core of the host from now on, where the system lets us."""
+    if core is not None:
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, {core})
 
 
 class NotAlike(Exception):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import Any
@@ -22,6 +24,14 @@ PRECISION = "float32 without TF32"
 Compare = Callable[[dict[str, Any], Sequence[str], dict[str, Any]], Mismatch | None]
 
 
+def core_for(device: str) -> int | None:
+    """The core of the host that calls on a device are timed from; None where the system does not tell."""
+    if not hasattr(os, "sched_getaffinity"):
+        return None
+    cores = sorted(os.sched_getaffinity(0), reverse=True)
+    return cores[(int(device) if device.isdecimal() else zlib.crc32(device.encode())) % len(cores)]
+
+
 class CandidateRaised(Exception):
     """A call that had gone well in the trials raised while it was timed."""
 
@@ -39,6 +49,7 @@ class TimedPeers:
         seed: the seed of a set of inputs by its number.
         watch: reads the device's state.
         seconds: what one question to the candidate may take, and one to the task.
+        core: both launch from this one of the host's cores: they never run at once, and no two cores are equally fast.
     """
 
     def __init__(
@@ -49,17 +60,18 @@ class TimedPeers:
         seed: Callable[[int], int],
         watch: GpuWatch,
         seconds: Mapping[str, float],
+        core: int | None,
     ) -> None:
         self._child, self._reference, self._compare, self._seed = child, reference, compare, seed
-        self._watch, self._seconds = watch, seconds
+        self._watch, self._seconds, self._core = watch, seconds, core
         self._last, self._cycle = (0, 0), 1  # first set and number of calls of the last block
 
     def fresh_inputs(self, round_index: int, count: int, cycle: int) -> None:
         """New sets of inputs on both sides."""
         self._cycle = cycle
         seeds = [self._seed(round_index * count + k) for k in range(count)]
-        message = self._ask_reference("arenas", {"seeds": seeds, "cycle": cycle})
-        fields = {"leaves": message.fields["leaves"], "count": count, "cycle": cycle}
+        message = self._ask_reference("arenas", {"seeds": seeds, "cycle": cycle, "core": self._core})
+        fields = {"leaves": message.fields["leaves"], "count": count, "cycle": cycle, "core": self._core}
         values = {"arenas": read_values(message)["arenas"]}
         self._checked(ask(self._child, "arenas", BlockAnswer, fields, values, self._seconds["run"])[0])
 

@@ -1,7 +1,7 @@
 """Time by the judge's clock: how much faster than the task's own model a candidate that has been found right is.
 
-    round: fresh sets of inputs ─> warm-up on the first of them ─> a short queue over the others, one output shown
-           ─> some pairs of blocks, baseline and candidate (order alternates) ─> one output shown
+    round: fresh sets of inputs ─> warm-up on the first of them ─> a short queue over the others
+           ─> some pairs of blocks, baseline and candidate (order alternates) ─> an output of either is shown
 
 A block is a queue of calls that cycle through sets of inputs that together exceed the device's cache; the clock runs in
 this process from the request until the child says that the device is idle. The time of an empty block is taken off.
@@ -31,6 +31,7 @@ MOST_CALLS = 4096
 MOST_KEPT, KEPT_BYTES = 16, 2 << 30
 CACHE_FACTOR = 2  # sets together hold this many times what the cache does
 PAIRS = 4  # of blocks in a round
+TAKING_CALLS = 2
 SPREAD = 0.2  # by which the length of a block varies
 SHORT_SHARE = 4  # a short queue has at least so many times fewer calls
 SHORT_SECONDS = 1.5e-3  # aim: how long it takes, where inputs enough fit
@@ -150,6 +151,7 @@ class _Timer:
         self._peers, self._work, self._config, self._source = peers, work, config, source
         self._round = 0
         self._more = 0  # sets for the short queue
+        self._short_is_shown = False
 
     def run(self) -> Measured:
         measured = Measured()
@@ -164,7 +166,8 @@ class _Timer:
             self._note_state(measured)
             self._short(measured, idle)
             last = [self._pair(measured, calls, idle) for _ in range(PAIRS)][-1]
-            self._peers.check(self._source.randrange(min(self._work.kept, last)))
+            if not self._short_is_shown:
+                self._peers.check(self._source.randrange(min(self._work.kept, last)))
             pairs = len(measured.candidate)
             if pairs >= FEWEST and measured.speedup().width <= self._config.interval:
                 break
@@ -191,6 +194,10 @@ class _Timer:
         for side in (self._peers.baseline, self._peers.candidate):
             side(max(cycle, self._work.kept), 0, self._work.kept)
 
+    def _take_the_device(self, side: Block) -> None:
+        """A block that is not timed: changing from one process to the other costs the device half a millisecond."""
+        side(TAKING_CALLS, 0, self._work.kept)
+
     def _note_state(self, measured: Measured) -> None:
         if state := self._peers.state():
             measured.states.append(state)
@@ -206,13 +213,16 @@ class _Timer:
             calls = min(MOST_CALLS, max(2 * calls, min(16 * calls, math.ceil(target / 3 / each))))
 
     def _short(self, measured: Measured, idle: float) -> None:
-        """A few calls on inputs that no call has seen, and a look at one of their outputs."""
+        """A few calls on inputs that no call has seen; perhaps it is one of their outputs that is looked at."""
         calls, kept = self._more, self._work.kept
+        self._short_is_shown = bool(calls) and self._source.random() < 0.5
         if not calls:  # a set of a size that lasts: what is replayed would be faster than memory
             return
+        self._take_the_device(self._peers.candidate)
         measured.shorts.append(max(self._peers.candidate(calls, self._work.sets, kept) - idle, 1e-9) / calls)
-        self._peers.check(self._source.randrange(min(kept, calls)))
-        self._peers.candidate(kept, 0, kept)  # the look took memory
+        if self._short_is_shown:
+            self._peers.check(self._source.randrange(min(kept, calls)))
+            self._peers.candidate(kept, 0, kept)  # the look took memory
 
     def _pair(self, measured: Measured, calls: tuple[int, int], idle: float) -> int:
         """One block of each, in an order that alternates; how many calls the candidate's had."""
@@ -230,6 +240,7 @@ class _Timer:
 
     def _each(self, side: Block, calls: int, idle: float) -> float:
         first = self._source.randrange(self._work.sets)
+        self._take_the_device(side)
         return max(side(calls, first, self._work.kept) - idle, 1e-9) / calls
 
 
