@@ -186,6 +186,7 @@ def _clean_environment() -> dict[str, str]:
         **env,
         "CUDA_VISIBLE_DEVICES": "",  # no real device may be touched before the fork, nor by the simulator after it
         "PYTHONUNBUFFERED": "1",
+        "PYTHONHASHSEED": "0",  # the order of a set is no accident of a run: a verdict can be had again
         "OPENBLAS_NUM_THREADS": "1",
         "PYTHONWARNINGS": "ignore",
     }

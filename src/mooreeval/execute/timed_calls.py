@@ -8,8 +8,9 @@ sets, waits for the device, and keeps its last outputs until the judge has said 
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 import torch
@@ -26,6 +27,18 @@ def stay_on(core: int | None) -> None:
     if core is not None:
         with contextlib.suppress(OSError):
             os.sched_setaffinity(0, {core})
+
+
+@contextlib.contextmanager
+def _no_garbage_collection() -> Generator[None]:
+    """Python's own pauses are neither side's."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 class NotAlike(Exception):
@@ -61,7 +74,7 @@ class TimedCalls:
         self._last = first, first + calls
         if held:
             self._device.keep_busy(held)
-        with torch.no_grad():
+        with torch.no_grad(), _no_garbage_collection():
             for k in range(first, first + calls):
                 kept[k % keep] = call(*sets[set_of_call(first, k, cycle)])
         self._device.synchronize()

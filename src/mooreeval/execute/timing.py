@@ -150,7 +150,7 @@ class _Timer:
     def __init__(self, peers: Peers, work: Work, config: TimingConfig, source: random.Random) -> None:
         self._peers, self._work, self._config, self._source = peers, work, config, source
         self._round = 0
-        self._more = 0  # sets for the short queue
+        self._more = work.more_sets(SHORT_SECONDS, 1)  # sets for the short queue; of slow calls one is enough
         self._short_is_shown = False
 
     def run(self) -> Measured:
@@ -159,10 +159,13 @@ class _Timer:
         self._fresh()
         idle = median(self._peers.candidate(0, 0, 1) for _ in range(5))
         calls = self._queue_length(self._peers.baseline, idle), self._queue_length(self._peers.candidate, idle)
-        self._more = self._work.more_sets(self._config.block_seconds / calls[1], max(1, calls[1] // SHORT_SHARE))
+        more = self._work.more_sets(self._config.block_seconds / calls[1], max(1, calls[1] // SHORT_SHARE))
+        is_fresh, self._more = more == self._more, more  # what a queue's length was found on are the block's inputs
         measured.sets, measured.short_calls = self._work.sets, max(1, self._more)
         while True:
-            self._fresh()
+            if not is_fresh:
+                self._fresh()
+            is_fresh = False
             self._note_state(measured)
             self._short(measured, idle)
             last = [self._pair(measured, calls, idle) for _ in range(PAIRS)][-1]
@@ -233,7 +236,8 @@ class _Timer:
             lambda: measured.baseline.append(self._each(self._peers.baseline, baseline, idle)),
             lambda: measured.candidate.append(self._each(self._peers.candidate, candidate, idle)),
         ]
-        for block in blocks if len(measured.candidate) % 2 else reversed(blocks):
+        # Who begins a round is not always the same: its first block is the slower one where inputs are large.
+        for block in blocks if (len(measured.candidate) + self._round) % 2 else reversed(blocks):
             block()
         measured.calls += baseline + candidate
         return candidate
