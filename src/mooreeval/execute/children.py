@@ -24,6 +24,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from mooreeval.errors import NotJudged, Transient, WireError
+from mooreeval.execute.kept_children import KeptChildren
 from mooreeval.execute.wire import Channel, DeadlineExceeded, Message, PeerClosed
 
 START_SECONDS = 120.0  # importing torch on a cold, busy disk
@@ -54,6 +55,7 @@ class Launcher:
         self._control: socket.socket | None = None
         self.root = Path(tempfile.mkdtemp(prefix="mooreeval-", dir=scratch_parent))  # where all scratch folders are
         self.namespaces = False
+        self.kept = KeptChildren()
         self._serial = itertools.count()
 
     def start(self) -> None:
@@ -137,6 +139,7 @@ class Launcher:
 
     def close(self) -> None:
         """Kill the launcher and with it every child; remove every scratch folder."""
+        self.kept.close()
         with self._lock:
             self._kill()
         remove_tree(self.root)
@@ -203,6 +206,8 @@ class Child:
         self._exit: int | None = None
         self._ended = False
         self._deadline = 0.0  # of the question that is open
+        self.is_asked = False  # is a question open?
+        self.device: dict[str, Any] = {}  # what it says of the one that it has opened
         try:
             self._pidfd = os.pidfd_open(pid)
         except OSError:  # ended already, and not yet reaped: the number can't have been reused
@@ -214,6 +219,10 @@ class Child:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End it, and remove what it leaves behind."""
         self.channel.close()
         if not self._ended:
             self._await_exit(time.monotonic() + LEAVE_SECONDS)  # a child that leaves by itself is accounted for in full
@@ -223,6 +232,14 @@ class Child:
             opened.close()
         remove_tree(self.scratch)
 
+    def is_alive(self) -> bool:
+        """Whether its process runs."""
+        if self._ended or self._pidfd < 0:
+            return False
+        poll = select.poll()
+        poll.register(self._pidfd, select.POLLIN)
+        return not poll.poll(0)
+
     def ask(self, op: str, fields: dict[str, Any], values: dict[str, Any], seconds: float) -> Message:
         """Send a request and return the answer; ChildEnded when it dies or its time is over."""
         self.begin(op, fields, values, seconds)
@@ -231,11 +248,13 @@ class Child:
     def begin(self, op: str, fields: dict[str, Any], values: dict[str, Any], seconds: float) -> None:
         """Send a request; its answer is for `finish`, and there is time for other children meanwhile."""
         self._deadline = time.monotonic() + seconds
+        self.is_asked = True
         with self._ending():
             self.channel.send_values(op, fields, values, self._deadline)
 
     def finish(self) -> Message:
         """The answer to what was begun."""
+        self.is_asked = False
         with self._ending():
             self._await_answer(self._deadline)
             return self.channel.receive(self._deadline)

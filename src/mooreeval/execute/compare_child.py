@@ -2,6 +2,7 @@
 
 Operations
     start     backend, options: compare on this device; without it on the CPU
+    rest      whether the device still answers: nothing is held between comparisons
     compare   devices, expected_device, tolerance; values: got {outputs, inputs_after}, want {inputs, inputs_after,
               expected32, expected64} -> mismatch (None where they agree), or malformed
 
@@ -18,7 +19,7 @@ import torch
 
 from mooreeval.config import Tolerance
 from mooreeval.execute.compare import compare_inputs, compare_outputs
-from mooreeval.execute.device import open_device
+from mooreeval.execute.device import Device, open_device
 from mooreeval.execute.device_memory import DeviceMemoryError, Exchange
 from mooreeval.execute.tensors import devices_of, from_wire
 from mooreeval.verdict import Mismatch
@@ -29,13 +30,18 @@ class CompareChild:
 
     def __init__(self) -> None:
         torch.set_num_threads(1)  # a second one costs more CPU time than it saves, most of it spent waiting
+        self._device: Device | None = None
         self._exchange: Exchange | None = None
 
     def handle(self, op: str, fields: dict[str, Any], values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         if op == "start":
-            device = open_device(fields["backend"], fields["options"])
+            self._device = device = open_device(fields["backend"], fields["options"])
             self._exchange = device.exchange
             return {"name": device.name, "tensor_device": device.tensor_device}, {}
+        if op == "rest":
+            if self._device:
+                self._device.synchronize()  # whatever a candidate's memory did: this process ends of it now, or not
+            return {}, {}
         if op != "compare":
             raise ValueError(f"the compare child has no operation {op}")
         exchange = self._exchange

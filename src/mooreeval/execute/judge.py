@@ -71,11 +71,11 @@ class Judgement:
 
     def conclude(self) -> Conclusion:
         """Run the stages in order until one of them ends the judgement."""
-        with self._processes.spawn("reference") as reference, self._processes.spawn("recorder") as recorder:
-            self._processes.begin_stand_in(recorder)
-            if self._processes.on_device:
-                self._processes.begin_start(reference)
-                self._processes.finish_start(reference)
+        processes = self._processes
+        with processes.lasting("reference", self.task.task_hash) as reference, processes.spawn("recorder") as recorder:
+            processes.begin_stand_in(recorder)
+            if processes.on_device:
+                processes.finish_start(reference)
             with self._processes.turn():
                 self._prepare(reference)
             return self._record(recorder) or self._build() or self._run(reference)
@@ -214,23 +214,27 @@ class Judgement:
 
     # ------------------------------------------------------------------------------------------------------------- run
     def _run(self, reference: Child) -> Conclusion:
-        with self._processes.spawn("run") as child, self._processes.spawn("compare") as comparer:
-            opened = [child, *([comparer] if self._processes.on_device else [])]
-            for each in opened:
-                self._processes.begin_start(each)
-            for each in reversed(opened):
-                self._processes.finish_start(each)
+        processes = self._processes
+        with processes.spawn("run") as child:
+            processes.begin_start(child)
+            processes.finish_start(child)
             try:
                 if stop := self._loaded(child):
+                    self.evidence.output_tail = child.log_tail() or None
                     return stop
-                with self._processes.turn():
-                    return self._try(child, reference, comparer)
             except ChildEnded as end:
-                return self._ended(end, child, "while it ran")
-            finally:
-                self.evidence.output_tail = child.log_tail() or None
-                for each in (child, comparer, reference):
-                    each.leave()
+                return self._ended(end, child, "while it was loaded")
+            with processes.turn(), processes.lasting("compare") as comparer:
+                if processes.on_device:
+                    processes.finish_start(comparer)
+                try:
+                    return self._try(child, reference, comparer)
+                except ChildEnded as end:
+                    return self._ended(end, child, "while it ran")
+                finally:
+                    self.evidence.output_tail = child.log_tail() or None
+                    for each in (child, *(() if processes.on_device else (comparer, reference))):
+                        each.leave()
 
     def _ended(self, end: ChildEnded, child: Child, when: str) -> Conclusion:
         """A candidate's process is gone; its run time may have written down why."""

@@ -15,6 +15,7 @@ from mooreeval.execute.evidence import Evidence
 from mooreeval.toolchains.base import Toolchain
 
 START_SECONDS = 60.0  # opening a device
+REST_SECONDS = 20.0  # giving back what it holds
 
 
 class Processes:
@@ -55,9 +56,38 @@ class Processes:
 
     def finish_start(self, child: Child) -> None:
         """Wait until its device is open; what it says of itself is told of the last one opened."""
-        with _told_as_ours(child):
-            answer = child.finish()
-        self._evidence.device, self._evidence.tensor_device = answer.fields["name"], answer.fields["tensor_device"]
+        if child.is_asked:
+            with _told_as_ours(child):
+                child.device = child.finish().fields
+        self._evidence.device, self._evidence.tensor_device = child.device["name"], child.device["tensor_device"]
+
+    @contextmanager
+    def lasting(self, role: str, key: str = "") -> Generator[Child]:
+        """A child of the judge's own for what `key` names: on a device one of an earlier verdict, where there is one.
+
+        A new one has begun to open its device. It is kept for the next verdict unless this one fails.
+        """
+        if not self.on_device:
+            with self.spawn(role) as child:
+                yield child
+            return
+        kept = self._launcher.kept
+        child = kept.take(role, key)
+        is_new = child is None
+        child = child or self.spawn(role)
+        try:
+            if is_new:
+                self.begin_start(child)
+            yield child
+        except BaseException:
+            child.close()
+            raise
+        try:
+            child.ask("rest", {}, {}, REST_SECONDS)
+        except ChildEnded:
+            child.close()
+        else:
+            kept.give(role, key, child)
 
     @contextmanager
     def turn(self) -> Generator[None]:

@@ -10,6 +10,7 @@ Operations
     compile   seed -> error or None: torch.compile of the model, and its first call
     block     calls, first, keep, held, compiled (or not): queued calls of the task's own model
     expected  index of a set -> values as of a trial
+    rest      drop everything but the device: the next `prepare` may be long in coming
 """
 
 from __future__ import annotations
@@ -50,6 +51,9 @@ class ReferenceChild:
         if op == "start":
             self.device = open_device(fields["backend"], fields["options"])
             return {"name": self.device.name, "tensor_device": self.device.tensor_device}, {}
+        if op == "rest":
+            self._rest()
+            return {}, {}
         if op == "prepare":
             return self._prepare(fields)
         if op == "trial":
@@ -98,6 +102,14 @@ class ReferenceChild:
             "example": to_wire(self._example(fields["example_seed"])),
         }
         return answer, values
+
+    def _rest(self) -> None:
+        """Nothing of the last verdict is left, and the host's cores are free again."""
+        self.module = self.model = self._compiled = None
+        self.__dict__.pop("_timed", None)
+        stay_on(None)
+        if self.device and self.device.exchange:
+            self.device.exchange.clear()
 
     def _example(self, seed: int) -> list[Any] | None:
         """Inputs for the recorder, which has a device of its own, if any: None where they are large."""

@@ -20,13 +20,16 @@ from mooreeval.execute.tensors import crossing_tensors, dtype_name, dtype_of, is
 from mooreeval.execute.timed_sets import set_of_call
 
 ALIGNMENT = 512
+_ALL_CORES: set[int] = set()  # of this process before it stayed on one
 
 
 def stay_on(core: int | None) -> None:
-    """Launch from this core of the host from now on, where the system lets us."""
-    if core is not None:
-        with contextlib.suppress(OSError):
-            os.sched_setaffinity(0, {core})
+    """Launch from this core of the host from now on, or again from any, where the system lets us."""
+    if not hasattr(os, "sched_setaffinity"):
+        return
+    _ALL_CORES.update(os.sched_getaffinity(0) if not _ALL_CORES else ())
+    with contextlib.suppress(OSError):
+        os.sched_setaffinity(0, _ALL_CORES if core is None else {core})
 
 
 @contextlib.contextmanager
