@@ -139,6 +139,10 @@ class CudaConfig(Record):
     confirm_share: Annotated[float, Field(ge=0, le=1)] = Field(
         0.1, description="Share of failures confirmed under `sampled`."
     )
+    audit_share: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.02,
+        description="Share of candidates built by a fast way that are built by the last one and judged again, too.",
+    )
 
 
 class PoolConfig(Record):
@@ -146,7 +150,9 @@ class PoolConfig(Record):
 
     builds: Count | None = Field(None, description="Compilers at once; none: as many as cores and memory allow.")
     # The hungriest that were measured: docs/results/build-pool.md.
-    build_mib: Mebibytes = Field(2048, description="Memory that one compiler is expected to take.")
+    build_mib: Mebibytes = Field(
+        1536, description="Memory that one compiler is expected to take; twice that with all of PyTorch's headers."
+    )
 
 
 class TimingConfig(Record):

@@ -23,6 +23,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
+from mooreeval.audit import Audit
 from mooreeval.backends import BackendInfo, available_backends, choose_backend
 from mooreeval.candidate import Candidate, NoCandidate
 from mooreeval.config import VerifyConfig
@@ -34,7 +35,7 @@ from mooreeval.execute.conclude import Conclusion
 from mooreeval.execute.evidence import Evidence
 from mooreeval.execute.judge import Judgement
 from mooreeval.execute.profiling import make_profile
-from mooreeval.execute.seeds import new_secret
+from mooreeval.execute.seeds import derive_seed, new_secret
 from mooreeval.space import is_no_space, no_space, require_space
 from mooreeval.task import Task
 from mooreeval.verdict import Status, Verdict
@@ -71,6 +72,7 @@ class LocalVerifier:
         self.config = config.with_backend(choose_backend(config.backend))
         self.secret = config.seed or new_secret()
         self._toolchain: Any = _toolchain(self.config)
+        self.audit = Audit(self.config.cuda.audit_share)
         with _told_where_space_ends(Path(tempfile.gettempdir())):
             self._launcher = take_launcher()
         self._launcher.start()
@@ -153,7 +155,20 @@ class LocalVerifier:
 
     # --------------------------------------------------------------------------------------------------------- verdict
     def _judge(self, task: Task, candidate: Candidate, progress: Progress) -> Verdict:
-        parts = (task, candidate, self.config, self.secret, self._launcher, self._toolchain, progress)
+        verdict = self._judge_with(self._toolchain, task, candidate, progress)
+        draw = derive_seed(self.secret, "audit", task.task_hash, candidate.candidate_hash)
+        if not self.audit.is_due(draw, verdict.build_tiers):
+            return verdict
+        full = self._judge_with(self._toolchain.fullest(), task, candidate, progress)
+        difference = self.audit.compared(verdict.build_tiers, verdict.status, full.status)
+        if difference is None:
+            return verdict
+        self._toolchain.use_fullest_alone()
+        note = f"{difference}: fast ways to build are out of use in this run"
+        return full.model_copy(update={"warnings": (*full.warnings, note)})
+
+    def _judge_with(self, toolchain: Any, task: Task, candidate: Candidate, progress: Progress) -> Verdict:
+        parts = (task, candidate, self.config, self.secret, self._launcher, toolchain, progress)
         judgement = Judgement(*parts)
         conclusion = judgement.conclude()
         if conclude.sizes_may_be_at_fault(conclusion, judgement.evidence):
@@ -182,6 +197,7 @@ class LocalVerifier:
             diagnostics=conclusion.diagnostics,
             findings=tuple(evidence.findings),
             warnings=tuple(evidence.warnings),
+            build_tiers=tuple(evidence.build_tiers),
             launches=evidence.launch_table(),
             unsupported_feature=conclusion.unsupported_feature,
             exception=conclusion.exception,

@@ -21,6 +21,7 @@ class Evidence:
     doubtful: tuple[str, ...] = ()
     recording: Recording = field(default_factory=Recording)
     artefacts: list[Artefact] = field(default_factory=list)
+    build_tiers: list[str] = field(default_factory=list)  # which way to build had the last word on each extension
     device: str | None = None
     tensor_device: str = ""  # where outputs must be
     trials: list[Trial] = field(default_factory=list)

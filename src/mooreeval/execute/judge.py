@@ -192,6 +192,8 @@ class Judgement:
         with self._stage("build"):
             for extension in self.evidence.recording.extensions:
                 built = self._toolchain.build(extension, self.config.deadlines.build_seconds)
+                if built.tier:
+                    self.evidence.build_tiers.append(built.tier)
                 waited += built.waited_seconds
                 if isinstance(built, BuildFailure):
                     failures.append(in_own_lines(built, self._source_map()))

@@ -14,12 +14,13 @@ NotJudged (see `compiler_faults`).
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from mooreeval.cache import FileCache
 from mooreeval.config import Confirm, PoolConfig
@@ -121,6 +122,16 @@ class CudaToolchain:
                 stack.enter_context(self.cache.lock(key))
             built = self._kept.get(key, extension, job.module) or self._make(key, job, clock)
         return replace(built, waited_seconds=clock.waited_seconds)
+
+    def fullest(self) -> Self:
+        """The same toolchain with its last way to build alone."""
+        fullest = copy.copy(self)
+        fullest.tiers = self.tiers[-1:]
+        return fullest
+
+    def use_fullest_alone(self) -> None:
+        """From now on, the last way to build alone."""
+        self.tiers = self.tiers[-1:]
 
     def close(self) -> None:
         """End what is being built."""
