@@ -76,8 +76,7 @@ class Judgement:
             processes.begin_stand_in(recorder)
             if processes.on_device:
                 processes.finish_start(reference)
-            with self._processes.turn():
-                self._prepare(reference)
+            self._prepare(reference)  # weights and a small example: others may have the device
             return self._record(recorder) or self._build() or self._run(reference)
 
     def confirm(self, failed: Evidence) -> Conclusion | None:

@@ -25,6 +25,7 @@ import torch
 
 from mooreeval.errors import TaskError
 from mooreeval.execute.device import Device, open_device
+from mooreeval.execute.fake_run import input_bytes
 from mooreeval.execute.host_outputs import may_keep_on_host, outputs_on_host
 from mooreeval.execute.reduce import Budget, reduce_task
 from mooreeval.execute.task_module import TaskModule, load_task_module
@@ -114,9 +115,9 @@ class ReferenceChild:
     def _example(self, seed: int) -> list[Any] | None:
         """Inputs for the recorder, which has a device of its own, if any: None where they are large."""
         assert self.module is not None
-        inputs = self._checked(self.module.make_inputs(seed), f"{INPUTS_NAME}()")
-        small = self.device is None or sum(t.nbytes for t in crossing_tensors(inputs)) <= EXAMPLE_BYTES
-        return inputs if small else None
+        if self.device is not None and input_bytes(self._code, self.module.name) > EXAMPLE_BYTES:
+            return None  # nor made: the device may be another's now
+        return self._checked(self.module.make_inputs(seed), f"{INPUTS_NAME}()")
 
     def _trial(self, seed: int) -> dict[str, Any]:
         assert self.module is not None

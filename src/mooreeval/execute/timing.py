@@ -32,6 +32,7 @@ MOST_KEPT, KEPT_BYTES = 16, 2 << 30
 CACHE_FACTOR = 2  # sets together hold this many times what the cache does
 PAIRS = 4  # of blocks in a round
 TAKING_CALLS = 2
+SLOW_CALL_SECONDS = 3e-3
 SPREAD = 0.2  # by which the length of a block varies
 SHORT_SHARE = 4  # a short queue has at least so many times fewer calls
 SHORT_SECONDS = 1.5e-3  # aim: how long it takes, where inputs enough fit
@@ -76,6 +77,10 @@ class Work:
     def more_sets(self, seconds: float, calls: int) -> int:
         """How many more a short queue of at most so many calls, each of so many seconds, sees for the first time."""
         return max(0, min(math.ceil(SHORT_SECONDS / seconds), calls, MOST_SETS, self._fitting - self.sets))
+
+    def sets_of(self, calls: int) -> int:
+        """How many of the sets blocks of so many calls cycle through: no more than they have calls."""
+        return min(self.sets, max(calls, 2))
 
     @property
     def _fitting(self) -> int:
@@ -150,7 +155,9 @@ class _Timer:
     def __init__(self, peers: Peers, work: Work, config: TimingConfig, source: random.Random) -> None:
         self._peers, self._work, self._config, self._source = peers, work, config, source
         self._round = 0
+        self._cycle = work.sets_of(2)  # sets that blocks cycle through; few until it is known how long a call takes
         self._more = work.more_sets(SHORT_SECONDS, 1)  # sets for the short queue; of slow calls one is enough
+        self._is_slow = False  # a call takes so long that changing between processes does not matter
         self._short_is_shown = False
 
     def run(self) -> Measured:
@@ -159,9 +166,12 @@ class _Timer:
         self._fresh()
         idle = median(self._peers.candidate(0, 0, 1) for _ in range(5))
         calls = self._queue_length(self._peers.baseline, idle), self._queue_length(self._peers.candidate, idle)
-        more = self._work.more_sets(self._config.block_seconds / calls[1], max(1, calls[1] // SHORT_SHARE))
-        is_fresh, self._more = more == self._more, more  # what a queue's length was found on are the block's inputs
-        measured.sets, measured.short_calls = self._work.sets, max(1, self._more)
+        plan = self._cycle, self._more
+        self._cycle = self._work.sets_of(max(calls))
+        self._more = self._work.more_sets(self._config.block_seconds / calls[1], max(1, calls[1] // SHORT_SHARE))
+        self._is_slow = min(calls) * SLOW_CALL_SECONDS < self._config.block_seconds
+        is_fresh = plan == (self._cycle, self._more)  # what the length of a queue was found on are the block's inputs
+        measured.sets, measured.short_calls = self._cycle, max(1, self._more)
         while True:
             if not is_fresh:
                 self._fresh()
@@ -191,15 +201,16 @@ class _Timer:
 
     def _fresh(self) -> None:
         """New inputs; then each side sees those of the blocks, and memory for the outputs that are kept is at hand."""
-        cycle = self._work.sets
-        self._peers.fresh_inputs(self._round, cycle + self._more, cycle)
+        kept = self._work.kept
+        self._peers.fresh_inputs(self._round, self._cycle + self._more, self._cycle)
         self._round += 1
-        for side in (self._peers.baseline, self._peers.candidate):
-            side(max(cycle, self._work.kept), 0, self._work.kept)
+        self._peers.baseline(1 if self._is_slow else kept, 0, kept)
+        self._peers.candidate(self._cycle if self._is_slow else max(self._cycle, kept), 0, kept)
 
     def _take_the_device(self, side: Block) -> None:
         """A block that is not timed: changing from one process to the other costs the device half a millisecond."""
-        side(TAKING_CALLS, 0, self._work.kept)
+        if not self._is_slow:
+            side(TAKING_CALLS, 0, self._work.kept)
 
     def _note_state(self, measured: Measured) -> None:
         if state := self._peers.state():
@@ -222,10 +233,10 @@ class _Timer:
         if not calls:  # a set of a size that lasts: what is replayed would be faster than memory
             return
         self._take_the_device(self._peers.candidate)
-        measured.shorts.append(max(self._peers.candidate(calls, self._work.sets, kept) - idle, 1e-9) / calls)
+        measured.shorts.append(max(self._peers.candidate(calls, self._cycle, kept) - idle, 1e-9) / calls)
         if self._short_is_shown:
             self._peers.check(self._source.randrange(min(kept, calls)))
-            self._peers.candidate(kept, 0, kept)  # the look took memory
+            self._peers.candidate(1 if self._is_slow else kept, 0, kept)  # the look took memory
 
     def _pair(self, measured: Measured, calls: tuple[int, int], idle: float) -> int:
         """One block of each, in an order that alternates; how many calls the candidate's had."""
@@ -243,7 +254,7 @@ class _Timer:
         return candidate
 
     def _each(self, side: Block, calls: int, idle: float) -> float:
-        first = self._source.randrange(self._work.sets)
+        first = self._source.randrange(self._cycle)
         self._take_the_device(side)
         return max(side(calls, first, self._work.kept) - idle, 1e-9) / calls
 

@@ -217,3 +217,14 @@ def test_quick_runs_of_kernelbench_cost_what_fake_runs_do() -> None:
         assert shapes(quick) == shapes(full), each.task_id
         assert quick.cost.flops == pytest.approx(full.cost.flops, rel=0.01), each.task_id
         assert quick.cost.elements == pytest.approx(full.cost.elements, rel=0.1), each.task_id
+
+
+def test_the_bytes_of_inputs_are_told_without_making_them():
+    from mooreeval.execute.fake_run import input_bytes
+
+    code = (
+        "import torch\ndef get_inputs(): return [torch.rand(1 << 20, 1 << 20), [torch.zeros(3, dtype=torch.int64)]]\n"
+    )
+    code += "class Model(torch.nn.Module):\n    def forward(self, x, y): return x\n"
+    assert input_bytes(code) == (4 << 40) + 24
+    assert input_bytes(code.replace("torch.rand", "torch.no_such_function")) == 0
