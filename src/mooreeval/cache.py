@@ -26,7 +26,7 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 from mooreeval.errors import NotJudged, UsageError
-from mooreeval.locks import locked_file, remove_if_stale, unlock
+from mooreeval.locks import is_locked, locked_file, remove_if_stale, unlock
 from mooreeval.space import is_no_space, no_space, require_space
 
 DEFAULT_LIMIT_BYTES = 10 << 30
@@ -117,6 +117,10 @@ class FileCache:
             yield
         finally:
             unlock(handle)
+
+    def is_locked(self, key: str) -> bool:
+        """Does anybody hold the key now?"""
+        return is_locked(self.root / "locks" / key)
 
     def close(self) -> None:
         """End all waiting for locks through this object, for good; entries can still be had."""

@@ -30,6 +30,21 @@ def locked_file(path: Path, closed: threading.Event) -> int | None:
     return None
 
 
+def is_locked(path: Path) -> bool:
+    """Does somebody hold it now?"""
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        unlock(handle)
+    return False
+
+
 def unlock(handle: int) -> None:
     """Give a lock back, also where a process that was forked meanwhile still has the file open."""
     with contextlib.suppress(OSError):

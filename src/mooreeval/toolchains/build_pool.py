@@ -1,7 +1,10 @@
 """Where compilers run: a slot for each, shared by all threads and processes that use one cache folder.
 
-    ROOT/slots/N        one file a slot, locked by whoever runs a compiler in it; a lock dies with its process
-    lock `slots-turn`   held by who waits at the head of the queue; the others wait behind, first come first served
+    ROOT/slots/N         one file a slot, locked by whoever runs a compiler in it, with the memory that it claims;
+                         a lock dies with its process
+    lock `slots-turn`    held by who waits at the head of the queue; the others wait behind, first come first served
+    lock `slots-begun`   the same for builds that have had a slot before: they go first, and so the first of many ends
+                         long before the last
 
 There are as many slots as cores and memory allow. A slot is held for one compiler's run and never while its holder
 waits for something else, so that nobody waits in a circle. Waiting stops the build's clock, and ends when the cache
@@ -15,6 +18,7 @@ import fcntl
 import os
 import time
 from collections.abc import Generator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from mooreeval.cache import FileCache, unlock
@@ -24,9 +28,9 @@ from mooreeval.machine import Machine
 from mooreeval.toolchains.compiler_faults import Fault, fault_of
 from mooreeval.toolchains.simulator_process import Compilers, Ran, run_compiler
 
-_TURN = "slots-turn"
+_TURN, _BEGUN = "slots-turn", "slots-begun"
 _LOOK_SECONDS = 0.02
-_GROWING_SECONDS = 10.0  # a compiler younger than this may not have taken yet what it will need
+_GROWING_SECONDS = 30.0  # a compiler younger than this may not have taken yet what it will need
 
 
 class BuildClock:
@@ -34,6 +38,7 @@ class BuildClock:
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self.waited_seconds = seconds, 0.0
+        self.begun = False  # has the build had a slot?
         self._until = time.monotonic() + seconds
 
     @property
@@ -54,6 +59,14 @@ class BuildClock:
 
 class CompilerCrashed(NotJudged):
     """A compiler fell over a bug of its own, twice, on the same input."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A compiler that runs: when it began, in seconds since 1970, and how many bytes it may come to take."""
+
+    start: float
+    memory: int
 
 
 class BuildPool:
@@ -80,15 +93,15 @@ class BuildPool:
         self._cache.close()
         self._compilers.end()
 
-    def run(self, command: Sequence[str], folder: Path, clock: BuildClock) -> Ran:
-        """Run a compiler in `folder` when there is a slot for it.
+    def run(self, command: Sequence[str], folder: Path, clock: BuildClock, claims: int = 1) -> Ran:
+        """Run a compiler in `folder` when there is a slot for it. `claims`: memory, in those of a usual compiler.
 
         Raises Transient where it was killed, NotJudged where it could not do its work through no fault of the sources.
         """
-        ran = self._in_a_slot(command, folder, clock)
+        ran = self._in_a_slot(command, folder, clock, claims)
         fault = _own_fault(ran)
         if fault and fault.kind == "crashed":
-            again = self._in_a_slot(command, folder, clock)
+            again = self._in_a_slot(command, folder, clock, claims)
             spent = ran.cpu_seconds + again.cpu_seconds
             ran, fault = (
                 Ran(again.returncode, again.log, spent, max(ran.peak_bytes, again.peak_bytes)),
@@ -98,39 +111,43 @@ class BuildPool:
             raise _error(Path(command[0]).name, fault)
         return ran
 
-    def _in_a_slot(self, command: Sequence[str], folder: Path, clock: BuildClock) -> Ran:
-        with self._slot(clock):
+    def _in_a_slot(self, command: Sequence[str], folder: Path, clock: BuildClock, claims: int) -> Ran:
+        with self._slot(clock, claims * self._bytes):
             return run_compiler(list(command), folder, clock.left, self._compilers)
 
     @contextlib.contextmanager
-    def _slot(self, clock: BuildClock) -> Generator[None]:
+    def _slot(self, clock: BuildClock, memory: int) -> Generator[None]:
         with clock.stopped():
-            handle = self._take()
+            handle = self._take(clock.begun, memory)
+        clock.begun = True
         try:
             yield
         finally:
             unlock(handle)
 
-    def _take(self) -> int:
-        with self._cache.lock(_TURN):
+    def _take(self, begun: bool, memory: int) -> int:
+        with self._cache.lock(_BEGUN if begun else _TURN):
             while True:
-                handle = self._free_slot()
-                if handle is not None:
-                    return handle
+                if begun or not self._cache.is_locked(_BEGUN):
+                    handle = self._free_slot(memory)
+                    if handle is not None:
+                        return handle
                 self._cache.wait(_LOOK_SECONDS)
 
-    def _free_slot(self) -> int | None:
+    def _free_slot(self, memory: int) -> int | None:
         """The locked file of a slot; None where all are taken, or what runs leaves no memory for more."""
-        free, starts = None, []
+        free: int | None = None
+        others: list[Claim] = []
         try:
             for number in range(self.slots):
-                handle = self._locked(self._folder / str(number), starts)
+                handle = self._locked(self._folder / str(number), others)
                 if handle is not None and free is not None:
                     unlock(handle)
                 elif handle is not None:
                     free = handle
-            if free is not None and self._has_memory(starts):
-                os.utime(free)
+            if free is not None and self._has_memory(others, memory):
+                with self._cache.told_clearly():
+                    os.pwrite(free, b"%-20d" % memory, 0)  # also the time at which it began
                 taken, free = free, None
                 return taken
             return None
@@ -138,24 +155,25 @@ class BuildPool:
             if free is not None:
                 unlock(free)
 
-    def _locked(self, path: Path, starts: list[float]) -> int | None:
-        """The file, locked; where another has it, the time at which that began is added to `starts`."""
+    def _locked(self, path: Path, others: list[Claim]) -> int | None:
+        """The file, locked; where another has it, what that claims is added to `others`."""
         with self._cache.told_clearly():
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            starts.append(os.fstat(handle).st_mtime)
+            text = os.pread(handle, 20, 0).strip()
+            others.append(Claim(os.fstat(handle).st_mtime, int(text) if text.isdigit() else self._bytes))
             os.close(handle)
             return None
         return handle
 
-    def _has_memory(self, starts: Sequence[float]) -> bool:
+    def _has_memory(self, others: Sequence[Claim], memory: int) -> bool:
         """One compiler may always run; another where memory is left when those that just began have taken theirs."""
-        if not starts or not self._minds_memory:
+        if not others or not self._minds_memory:
             return True
-        growing = sum(time.time() - start < _GROWING_SECONDS for start in starts)
-        return self._machine.available_bytes() >= self._bytes * (growing + 1)
+        growing = sum(claim.memory for claim in others if time.time() - claim.start < _GROWING_SECONDS)
+        return self._machine.available_bytes() >= growing + memory
 
 
 def _own_fault(ran: Ran) -> Fault | None:

@@ -43,7 +43,7 @@ from mooreeval.toolchains.simulator_units import module_name
 from mooreeval.verdict import Finding
 
 _OF_THE_DEVICE = (Path(__file__).parent / "cuda_on_device.py", Path(__file__).parent / "cuda_probe.py")  # build nothing
-# What a judge times on a device is not to wait for compilers; docs/results/build-pool.md has what each priority costs.
+# What a judge times on a device is not to wait for compilers. A choice: docs/results/build-pool.md has what is known.
 _NICE = 5
 
 

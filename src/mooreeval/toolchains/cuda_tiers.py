@@ -30,6 +30,7 @@ from mooreeval.toolchains.cuda_workshop import CompileFailed, Job, Phase, Worksh
 from mooreeval.toolchains.simulator_messages import Message
 
 _PREPARE_SECONDS = 900.0
+_CLAIMS = 2  # all of PyTorch's headers take nvcc 3 GiB
 # Resolved when Python loads the module: the interpreter itself, and what PyTorch loads for everybody to see.
 _RESOLVED_LATER = re.compile(
     r"_?Py[A-Z_]\w*|cu(?:blas|blasLt|dnn|fft|rand|sparse|solver\w*)?[A-Z]\w*|nccl[A-Z]\w*|nvrtc[A-Z]\w*"
@@ -160,6 +161,7 @@ class FullTier:
         return True
 
     def build(self, job: Job, workshop: Workshop, suspect: Phase | None) -> None:
+        workshop.claims = _CLAIMS
         bindings = pybind_bindings(job.extension)
         units, texts = units_of(job.extension, bindings), texts_of(job, bindings)
         write_headers(job.extension, workshop.folder)

@@ -75,6 +75,7 @@ class Workshop:
     folder: Path
     pool: BuildPool
     clock: BuildClock
+    claims: int = 1  # memory of a compiler, see BuildPool.run
     cpu_seconds: float = 0.0
     phase_seconds: dict[str, float] = field(default_factory=dict)
     warnings: tuple[Diagnostic, ...] = ()
@@ -83,7 +84,7 @@ class Workshop:
         """An own folder inside of this one, of the same build."""
         folder = self.folder / name
         folder.mkdir()
-        return Workshop(self.toolkit, folder, self.pool, self.clock)
+        return Workshop(self.toolkit, folder, self.pool, self.clock, self.claims)
 
     @property
     def library(self) -> Path:
@@ -106,7 +107,7 @@ class Workshop:
 
     def run(self, phase: str, command: Sequence[str]) -> Ran:
         """Raises DeadlineReached, and NotJudged where the compiler itself failed."""
-        ran = self.pool.run(command, self.folder, self.clock)
+        ran = self.pool.run(command, self.folder, self.clock, self.claims)
         self.cpu_seconds += ran.cpu_seconds
         self.phase_seconds[phase] = self.phase_seconds.get(phase, 0.0) + ran.cpu_seconds
         if ran.returncode is None:

@@ -17,7 +17,7 @@ from mooreeval.cache import FileCache
 from mooreeval.config import PoolConfig
 from mooreeval.errors import NotJudged, Transient
 from mooreeval.machine import Machine
-from mooreeval.toolchains.build_pool import BuildClock, BuildPool, CompilerCrashed
+from mooreeval.toolchains.build_pool import BuildClock, BuildPool, Claim, CompilerCrashed
 
 SH = "/bin/sh"
 HOLDER = """
@@ -108,6 +108,24 @@ def test_who_comes_first_is_served_first(tmp_path: Path) -> None:
     assert order.read_text().split() == list("012345")
 
 
+def test_a_build_that_has_begun_goes_before_others(tmp_path: Path) -> None:
+    (order := tmp_path / "order").touch()
+    shared = pool(tmp_path / "cache")
+
+    def build(number: int) -> None:
+        clock = BuildClock(60)
+        for part in ("compile", "link"):
+            shared.run([SH, "-c", f"echo {part}{number} >>{order}; sleep 0.4"], tmp_path, clock)
+
+    with ThreadPoolExecutor(3) as threads:
+        for number in range(3):
+            threads.submit(build, number)
+            time.sleep(0.1)
+    told = order.read_text().split()
+    assert len(told) == 6
+    assert told.index("link0") < told.index("compile2")
+
+
 def test_a_killed_holder_frees_its_slot_and_leaves_nothing(tmp_path: Path) -> None:
     process = holder(
         tmp_path / "cache", f"sleep 600 & echo $! >{tmp_path}/pid.new; mv {tmp_path}/pid.new {tmp_path}/pid; wait"
@@ -170,9 +188,11 @@ def test_another_compiler_waits_for_memory_and_the_first_never_does(tmp_path: Pa
         assert run(poor, "true", tmp_path).waited_seconds > 0.2
         first.result()
     enough_for_one_more = pool(tmp_path / "cache", None, Small(available=5 << 30))
-    assert enough_for_one_more._has_memory([time.time()])
-    assert not enough_for_one_more._has_memory([time.time(), time.time()])  # those take theirs yet
-    assert enough_for_one_more._has_memory([time.time() - 60, time.time() - 60])
+    young, old = Claim(time.time(), 2 << 30), Claim(time.time() - 60, 2 << 30)
+    assert enough_for_one_more._has_memory([young, old], 2 << 30)
+    assert not enough_for_one_more._has_memory([young, young], 2 << 30)  # those take theirs yet
+    assert not enough_for_one_more._has_memory([young], 4 << 30)
+    assert enough_for_one_more._has_memory([old, old], 4 << 30)
 
 
 def test_compilers_give_way_where_they_are_told_to(tmp_path: Path) -> None:
