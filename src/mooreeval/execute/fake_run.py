@@ -102,10 +102,9 @@ def quick_run(code: str, *, name: str = "task") -> FakeRun:
         TaskError: the task fails.
     """
     # Whatever goes wrong: a fake run tells the task's faults from those of a device that it does not know.
+    with contextlib.suppress(Exception, _NotSmall), _compiler_left_out():
+        return _run(code, name, _Counter(guess=False, is_small=True))
     with contextlib.suppress(Exception):
-        if _meta_run(code, name, forward=False).cost.bytes <= SMALL_BYTES:
-            with contextlib.suppress(_NotSmall), _compiler_left_out():
-                return _run(code, name, _Counter(guess=False, most_flops=SMALL_FLOPS))
         return _meta_run(code, name)
     return fake_run(code, name=name)
 
@@ -262,7 +261,7 @@ class _Counter(TorchDispatchMode):
     elements: int = 0
     flops: int = 0
     bytes: int = 0
-    most_flops: int | None = None  # raises _NotSmall beyond
+    is_small: bool = False  # raises _NotSmall where it turns out not to be
     assumptions: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -282,7 +281,7 @@ class _Counter(TorchDispatchMode):
         out = func(*args, **kwargs)
         if not func.is_view and func._overloadpacket.__name__ not in _VIEWS:
             self._count(func, args, kwargs, out)
-        if self.most_flops is not None and self.flops > self.most_flops:
+        if self.is_small and self.flops > SMALL_FLOPS:
             raise _NotSmall
         return out
 
@@ -316,16 +315,38 @@ def _only_allocates(operator: str) -> bool:
 
 
 class _Guesses(TorchDispatchMode):
-    """Guesses values, without counting, while inputs and weights are made."""
+    """Guesses values, without counting, while inputs and weights are made; stops where a small task's are large."""
 
     def __init__(self, counter: _Counter) -> None:
         super().__init__()
         self.counter = counter
+        self.bytes: dict[int, int] = {}  # by address
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if self.counter.guess and func is torch.ops.aten._local_scalar_dense.default:
             return self.counter.guessed_value(func, args)
-        return func(*args, **(kwargs or {}))
+        if self.counter.is_small and _elements_asked_for(func, args) * 4 > SMALL_BYTES:
+            raise _NotSmall
+        out = func(*args, **(kwargs or {}))
+        if self.counter.is_small:
+            self.bytes.update((t.untyped_storage().data_ptr(), t.untyped_storage().nbytes()) for t in tensors_in(out))
+            if sum(self.bytes.values()) > SMALL_BYTES:
+                raise _NotSmall
+        return out
+
+
+def _elements_asked_for(func: Any, args: Any) -> int:
+    """How many elements an operator makes that is told a size, before it does; 0 where it is told none."""
+    size = args[0] if args else 0
+    if isinstance(size, list | tuple) and all(type(n) is int for n in size):
+        return math.prod(size)
+    if isinstance(size, int | float):
+        return int(size) ** 2 if func._overloadpacket.__name__ == "eye" else int(max(map(abs, _numbers(args))))
+    return 0
+
+
+def _numbers(args: Any) -> Iterator[float]:
+    return (a for a in args if isinstance(a, int | float) and math.isfinite(a))
 
 
 def _has_no_values(tensor: torch.Tensor) -> bool:
@@ -350,7 +371,7 @@ class _Shortcuts(TorchFunctionMode):
         if name in _RECURRENT and len(args) == 9:
             if _has_no_values(args[0]):
                 return self._recurrent(*args)
-            if self.counter.most_flops is not None:
+            if self.counter.is_small:
                 raise _NotSmall  # what one is counted as must not depend on where it runs
         if func is torch.nn.functional.batch_norm and _has_no_values(args[0]) and args[0].numel() > _CHECKED:
             return self._normalised(*args, **(kwargs or {}))

@@ -37,7 +37,7 @@ MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 2, 4, 8, 16384, 1 << 18
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE = 1, 4
 MAX_REQUEST = 64 << 10
 FIRST_NUMBER, NUMBERS = 100, 30_000  # of children in their own PID namespaces
-IDLE_SECONDS = 1.0
+IDLE_SECONDS = 5.0  # longer than any pause of a first verdict whose builds are cached
 REPORT_FD = 200  # where a child finds the file for its run time's last report
 _libc = ctypes.CDLL(None, use_errno=True)
 
