@@ -18,10 +18,11 @@ void settle();
 void barrier_released();
 void warp_met(int warp, unsigned group, unsigned alive);
 
+// One byte: three of them, passed on the stack, would be written one by one and read at once, for which a CPU stalls.
 struct Kind {
-  bool write = false;
-  bool atomic = false;
-  bool is_volatile = false;
+  bool write : 1 = false;
+  bool atomic : 1 = false;
+  bool is_volatile : 1 = false;
 };
 // An access of `bytes` by the running thread, about to happen. `alignment`: what the address must be a multiple of.
 void access(Address address, size_t bytes, size_t alignment, Kind kind, Address pc);

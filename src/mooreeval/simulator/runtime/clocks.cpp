@@ -101,6 +101,7 @@ uint32_t warp_clock(int thread) { return state.warp[thread / WARP]; }
 void release(Variable& variable, int thread) {
   const Release r{state.now, block_of(state.now), thread, state.barrier, warp_clock(thread), fenced[thread]};
   variable.releases.push_back(r);
+  state.published = true;
   take_over_all(variable.before, block_acquired, &variable);
   take_over_all(variable.before, thread_acquired[thread], &variable);
 }
@@ -114,7 +115,7 @@ void acquire(const Variable& variable, int thread) {
 void begin_lane_clocks(int warp) {
   LaneClocks& lanes = lane_clocks[warp];
   if (lanes.used) return;
-  lanes.used = true;
+  lanes.used = state.lanes_met = true;
   std::fill(&lanes.seen[0][0], &lanes.seen[0][0] + WARP * WARP, 0);
 }
 
@@ -143,12 +144,14 @@ void begin_launch() {
   state.launch_start = ++state.now;
   block_starts.clear();
   variables.clear();
+  state.published = false;
 }
 
 void begin_block(uint64_t block) {
   state.block_start = state.barrier = ++state.now;
   std::fill(std::begin(state.warp), std::end(state.warp), state.now);
   for (LaneClocks& lanes : lane_clocks) lanes.used = false;
+  state.lanes_met = false;
   block_starts.push_back({state.now, block});
   block_acquired.clear();
   forget_threads();
@@ -187,14 +190,11 @@ uint64_t block_of(uint32_t clock) {
 }
 
 bool ordered_by_lanes(Cell earlier, int thread) {
-  const int warp = thread / WARP;
-  if (earlier.clock() < state.warp[warp]) return true;
-  const LaneClocks& lanes = lane_clocks[warp];
+  const LaneClocks& lanes = lane_clocks[thread / WARP];
   return lanes.used && earlier.clock() < lanes.seen[thread % WARP][earlier.thread() % WARP];
 }
 
 bool ordered_by_publication(Cell earlier, int thread) {
-  if (variables.empty()) return false;
   const uint64_t block = block_of(earlier.clock());
   return published_to(block_acquired, earlier, block) || published_to(thread_acquired[thread], earlier, block);
 }

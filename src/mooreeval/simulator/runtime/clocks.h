@@ -12,6 +12,8 @@ struct Now {
   uint32_t barrier = 1;           // accesses dated before it are ordered with all that the block does now
   uint32_t warp[MAX_WARPS] = {};  // the same within a warp
   int thread = 0;                 // who runs; set by every access
+  bool lanes_met = false;         // of this block, lanes of some warp met in smaller groups
+  bool published = false;         // of this launch, some thread published what it did
 };
 extern Now state;
 
@@ -35,9 +37,11 @@ inline bool unordered(Cell earlier, int thread, uint32_t since) {
   if (clock < since) return false;
   if (clock >= state.block_start) {
     if (earlier.thread() == thread || clock < state.barrier) return false;
-    if (earlier.thread() / WARP == thread / WARP && ordered_by_lanes(earlier, thread)) return false;
+    if (earlier.thread() / WARP == thread / WARP &&
+        (clock < state.warp[thread / WARP] || (state.lanes_met && ordered_by_lanes(earlier, thread))))
+      return false;
   }
-  return !ordered_by_publication(earlier, thread);
+  return !(state.published && ordered_by_publication(earlier, thread));
 }
 
 }  // namespace moore_sim::clocks
