@@ -326,7 +326,7 @@ def _with_hint(candidate: Candidate | NoCandidate) -> Candidate | NoCandidate:
     """CUDA source alone is nothing to judge: who gives it is told what is missing."""
     from mooreeval.candidate import Candidate
 
-    if isinstance(candidate, Candidate) or "__global__" not in candidate.text:
+    if isinstance(candidate, Candidate) or "__global__" not in candidate.text or "ModelNew" in candidate.text:
         return candidate
     hint = "CUDA source must stand in a Python file whose ModelNew calls it through load_inline (see the README)"
     return dataclasses.replace(candidate, reason=f"{candidate.reason}; {hint}")

@@ -188,6 +188,14 @@ def test_cuda_source_alone_is_no_candidate_and_told_what_is_missing(work, name):
     assert "load_inline" in data["reason"]
 
 
+def test_an_answer_that_was_cut_off_is_not_taken_for_cuda_source_alone(work):
+    answer = '```python\nsource = """__global__ void k(float* x) {}"""\nclass ModelNew(torch.nn.Module):\n    def forw'
+    done = musacoder("verify", "task.py", "-", "--json", cwd=work, stdin=answer.encode())
+    data = json.loads(done.stdout)
+    assert data["status"] == "no_candidate"
+    assert "Python file" not in data["reason"]
+
+
 def test_a_bad_task_exits_2(work):
     (work / "task.py").write_text("def broken(:\n")
     (work / "candidate.py").write_text(candidate("verdict: correct"))

@@ -144,7 +144,7 @@ class Judgement:
     def _record(self, recorder: Child) -> Conclusion | None:
         """The strings that the candidate wants compiled."""
         with self._stage("record"):
-            self._processes.finish_start(recorder)
+            self._processes.finish_stand_in(recorder)
             try:
                 answer = self._load(recorder, "record", {}, self.config.deadlines.record_seconds)
             except ChildEnded as end:

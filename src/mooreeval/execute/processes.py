@@ -47,6 +47,14 @@ class Processes:
         """Let the recorder open the simulated device that stands in for any other."""
         self._begin(recorder, "simulator", self._toolchain.recorder_options())
 
+    def finish_stand_in(self, recorder: Child) -> None:
+        """Wait until it is open. A verdict names it only where it is the device that judges."""
+        if self.on_device:
+            with _told_as_ours(recorder):
+                recorder.finish()
+        else:
+            self.finish_start(recorder)
+
     def _begin(self, child: Child, backend: str, options: dict[str, Any]) -> None:
         if backend == "simulator":
             simulator = self._config.simulator
