@@ -1,7 +1,8 @@
-"""torch.compile as a baseline: what a compiled call of the task's model takes, as a share of an eager one.
+"""The baselines without any candidate: torch.compile's time as a share of an eager call's, and the eager call's own.
 
-It depends on the task, the device and the software alone, so it is timed once, in a process of its own, and remembered.
-Compiling takes half a minute of CPU time, and the device for one call; only what is timed has the device for itself.
+They depend on the task, the device and the software alone, so they are timed once, in a process of their own, and
+remembered. Compiling takes half a minute of CPU time, and the device for one call; only what is timed has the device
+for itself. A baseline that is slower beside a candidate than it was alone may have been slowed by it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from mooreeval.candidate import Candidate
@@ -24,23 +26,35 @@ from mooreeval.execute.gpu_state import GpuState, GpuWatch
 from mooreeval.execute.processes import Processes
 from mooreeval.execute.seeds import derive_seed
 from mooreeval.execute.timed_peers import PRECISION, core_for
-from mooreeval.execute.timing import Untimed, measure
+from mooreeval.execute.timing import Measured, Untimed, Work, measure
 from mooreeval.execute.timing_stage import work_of_a_call
 from mooreeval.hashing import content_hash
 from mooreeval.task import Task
 from mooreeval.verdict import PROTOCOL_VERSION
 
 _RECORD = "baseline.json"
+# Beyond this the baseline was slowed. A short call's launches alone take some microseconds more in one process than in
+# another.
+SLOWED_FACTOR, SLOWED_SLACK_SECONDS = 1.15, 8e-6
 
 
 @dataclass(frozen=True)
 class CompileBaseline:
-    """Time of a compiled call over that of an eager one with its 95 % interval, or why there is none."""
+    """Time of a compiled call over that of an eager one with its 95 % interval, or why there is none.
+
+    `eager_seconds`: the eager one's, alone on the device.
+    """
 
     ratio: float | None = None
     low: float | None = None
     high: float | None = None
     error: str | None = None
+    eager_seconds: float | None = None
+
+    def tells_slowed(self, eager_seconds: float) -> bool:
+        """Whether an eager call of so many seconds, beside a candidate, was slower than it can be by itself."""
+        alone = self.eager_seconds
+        return alone is not None and eager_seconds > SLOWED_FACTOR * alone + SLOWED_SLACK_SECONDS
 
 
 def add_compile_baseline(
@@ -81,6 +95,14 @@ def add_compile_baseline(
         found = CompileBaseline(error=str(lost))
     finally:
         evidence.stage_seconds["baseline"] = round(time.monotonic() - start, 4)
+    if found.tells_slowed(timing.eager_ms * 1e-3):
+        alone = (found.eager_seconds or 0.0) * 1e3
+        evidence.timing = None
+        evidence.warnings.append(
+            f"timing: the task's own model took {timing.eager_ms:.4g} ms beside this candidate, {alone:.4g} ms alone: "
+            "not scored"
+        )
+        return
     if found.ratio is None:
         evidence.warnings.append(f"torch.compile is no baseline: {found.error}")
         return
@@ -115,35 +137,61 @@ def _measured(
         processes.finish_start(reference)
         try:
             reference.ask("prepare", fields, {}, deadlines.reference_seconds)
-            answer = reference.ask("compile", {"seed": seed("compiled inputs", 0)}, {}, deadlines.compile_seconds)
-            if answer.fields["error"]:
-                return CompileBaseline(error=answer.fields["error"])
-            with processes.turn():
-                peers = _Compiled(
-                    reference,
-                    seed,
-                    GpuWatch(config.cuda.device),
-                    deadlines.reference_seconds,
-                    core_for(config.cuda.device),
-                )
-                source = random.Random(seed("timing of the compiled model", 0))
-                speedup = measure(peers, work_of_a_call(evidence, facts), config.timing, source).speedup()
+            error = _compiled(reference, seed("compiled inputs", 0), deadlines.compile_seconds)
+            if reference.is_alive():
+                measured = _timed(reference, config, processes, work_of_a_call(evidence, facts), seed, error is None)
+            else:  # the compiler took too long, and its process had to be ended
+                return CompileBaseline(error=error)
         except ChildEnded as end:
-            if end.timed_out:
-                return CompileBaseline(error=f"it was not done within {deadlines.compile_seconds:g} s")
             raise Transient(f"its process was lost ({end}): {last_line(reference.log_tail())}") from None
         except Untimed as why:
-            return CompileBaseline(error=str(why))
-    return CompileBaseline(1 / speedup.value, 1 / speedup.high, 1 / speedup.low)
+            return CompileBaseline(error=error or str(why))
+    eager, speedup = median(measured.baseline), measured.speedup()
+    if error is not None:
+        return CompileBaseline(error=error, eager_seconds=eager)
+    return CompileBaseline(1 / speedup.value, 1 / speedup.high, 1 / speedup.low, eager_seconds=eager)
+
+
+def _compiled(reference: Child, seed: int, seconds: float) -> str | None:
+    """Compile the model; why there is no compiled one, where there is none."""
+    try:
+        return reference.ask("compile", {"seed": seed}, {}, seconds).fields["error"]
+    except ChildEnded as end:
+        if end.timed_out:
+            return f"it was not done within {seconds:g} s"
+        raise
+
+
+def _timed(
+    reference: Child,
+    config: VerifyConfig,
+    processes: Processes,
+    work: Work,
+    seed: Callable[[str, int], int],
+    compiled: bool,
+) -> Measured:
+    """The model beside itself: compiled, or once more as it is, for the time that it takes alone."""
+    device, seconds = config.cuda.device, config.deadlines.reference_seconds
+    peers = _Compiled(reference, seed, GpuWatch(device), seconds, core_for(device), compiled=compiled)
+    with processes.turn():
+        return measure(peers, work, config.timing, random.Random(seed("timing of the compiled model", 0)))
 
 
 class _Compiled:
     """Peers of the timer in one child: the task's model, and the same compiled. Its outputs are not looked at."""
 
     def __init__(
-        self, reference: Child, seed: Callable[[str, int], int], watch: GpuWatch, seconds: float, core: int | None
+        self,
+        reference: Child,
+        seed: Callable[[str, int], int],
+        watch: GpuWatch,
+        seconds: float,
+        core: int | None,
+        *,
+        compiled: bool,
     ) -> None:
         self._reference, self._seed, self._watch, self._seconds, self._core = reference, seed, watch, seconds, core
+        self._is_compiled = compiled
 
     def fresh_inputs(self, round_index: int, count: int, cycle: int) -> None:
         seeds = [self._seed("inputs of the compiled model", round_index * count + k) for k in range(count)]
@@ -153,7 +201,7 @@ class _Compiled:
         return self._block(calls, first, kept, held, compiled=False)
 
     def candidate(self, calls: int, first: int, kept: int, held: float = 0.0) -> float:
-        return self._block(calls, first, kept, held, compiled=True)
+        return self._block(calls, first, kept, held, compiled=self._is_compiled)
 
     def _block(self, calls: int, first: int, kept: int, held: float, *, compiled: bool) -> float:
         fields: dict[str, Any] = {"calls": calls, "first": first, "keep": kept, "held": held, "compiled": compiled}
