@@ -122,6 +122,13 @@ def test_a_wrong_output_of_a_timed_call_ends_it():
         run(Modelled(50e-6, 40e-6, wrong_at=2))
 
 
+def test_a_slow_call_is_timed_with_few_of_them():
+    peers = Modelled(0.2, 0.1)
+    measured = run(peers, work_of(5 << 20, 5 << 20))
+    assert measured.speedup().value == pytest.approx(2, rel=0.02)
+    assert measured.calls <= 3 * len(measured.candidate)
+
+
 def test_a_throttled_run_is_repeated():
     cool, hot = Modelled(50e-6, 40e-6), Modelled(50e-6, 40e-6, hot=3)
     assert run(cool).throttled is run(hot).throttled is None
