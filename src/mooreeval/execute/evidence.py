@@ -36,6 +36,10 @@ class Evidence:
     device_seconds: float = 0.0  # while the device was this judgement's
     stage_seconds: dict[str, float] = field(default_factory=dict)
 
+    def loadable(self) -> dict[str, dict[str, str]]:
+        """The artefacts as a child loads them, by the hash of their extension."""
+        return {a.extension_hash: {"module_name": a.module_name, "path": str(a.path)} for a in self.artefacts}
+
     def launch_table(self) -> tuple[Launch, ...]:
         """The launches of all trials, aggregated."""
         return tuple(

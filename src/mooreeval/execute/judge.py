@@ -246,11 +246,8 @@ class Judgement:
 
     def _loaded(self, child: Child) -> Conclusion | None:
         """Let the candidate's Python run and its extensions load, while others may have the device."""
-        artefacts = {
-            a.extension_hash: {"module_name": a.module_name, "path": str(a.path)} for a in self.evidence.artefacts
-        }
         with self._stage("load"):
-            answer = self._load(child, "run", artefacts, self.config.deadlines.run_seconds)
+            answer = self._load(child, "run", self.evidence.loadable(), self.config.deadlines.run_seconds)
         return conclude.load_error(answer.error, self.candidate.code, final=True)
 
     def _try(self, child: Child, reference: Child, comparer: Child) -> Conclusion:

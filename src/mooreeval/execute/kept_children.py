@@ -46,10 +46,8 @@ class KeptChildren:
         with self._lock:
             idle = self._idle[role]
             idle.append((key, child))
-            surplus = [] if self._closed else [idle.popleft()[1] for _ in range(len(idle) - MOST_IDLE[role])]
-            if self._closed:
-                surplus = [child for _key, child in idle]
-                idle.clear()
+            most = 0 if self._closed else MOST_IDLE[role]
+            surplus = [idle.popleft()[1] for _ in range(len(idle) - most)]
         for child in surplus:
             child.close()
 

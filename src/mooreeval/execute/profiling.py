@@ -15,6 +15,7 @@ from mooreeval.errors import NotJudged
 from mooreeval.execute.asking import ask
 from mooreeval.execute.children import ChildEnded, Launcher
 from mooreeval.execute.evidence import Evidence
+from mooreeval.execute.processes import Processes
 from mooreeval.execute.profile_role import MAX_OUTPUT, REQUEST
 from mooreeval.execute.seeds import derive_seed
 from mooreeval.profile import ncu
@@ -52,13 +53,10 @@ def make_profile(
     progress("profile")
     start = time.monotonic()
     request = _request(task, candidate, config, secret, toolchain.device_options(), evidence)
+    processes = Processes(config, launcher, toolchain, evidence)
     try:
-        with toolchain.device_turn():
-            held = time.monotonic()
-            try:
-                return _profiled(tool, request, evidence, config, launcher)
-            finally:
-                evidence.device_seconds += time.monotonic() - held
+        with processes.turn():
+            return _profiled(tool, request, evidence, config, processes)
     except NotJudged as error:
         return Profile(missing=f"the profiler's process was lost ({error})")
     finally:
@@ -78,16 +76,14 @@ def _request(
         "candidate": candidate.code,
         "weight_seed": seed("weights"),
         "input_seed": seed("profiled inputs"),
-        "artefacts": {
-            a.extension_hash: {"module_name": a.module_name, "path": str(a.path)} for a in evidence.artefacts
-        },
+        "artefacts": evidence.loadable(),
         "backend": config.backend,
         "options": options,
     }
 
 
 def _profiled(
-    tool: str, request: dict[str, Any], evidence: Evidence, config: VerifyConfig, launcher: Launcher
+    tool: str, request: dict[str, Any], evidence: Evidence, config: VerifyConfig, processes: Processes
 ) -> Profile:
     program = [sys.executable, "-P", "-m", "mooreeval.execute.profile_child", REQUEST]
     seconds = config.profile.seconds
@@ -97,9 +93,7 @@ def _profiled(
         "request": request,
         "seconds": seconds,
     }
-    memory = config.memory
-    limits = {"data_bytes": memory.device_child_mib << 20, "file_bytes": memory.disk_mib << 20, "core_bytes": 0}
-    with launcher.spawn("profile", limits, device=True) as child:
+    with processes.spawn("profile") as child:
         try:
             answer, _message = ask(child, "profile", ProfileAnswer, fields, {}, seconds + LEAVE_SECONDS)
         except ChildEnded as end:
