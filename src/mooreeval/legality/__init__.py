@@ -1,0 +1,1 @@
+"""Rules of legality: what a candidate may use beside its own kernels, in its source, its binary, and while it runs."""
