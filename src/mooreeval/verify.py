@@ -169,15 +169,18 @@ class LocalVerifier:
 
     def _judge_with(self, toolchain: Any, task: Task, candidate: Candidate, progress: Progress) -> Verdict:
         parts = (task, candidate, self.config, self.secret, self._launcher, toolchain, progress)
-        judgement = Judgement(*parts)
-        conclusion = judgement.conclude()
-        if conclude.sizes_may_be_at_fault(conclusion, judgement.evidence):
-            careful = Judgement(*parts, careful=True)
-            if confirmed := careful.confirm(judgement.evidence):
-                judgement, conclusion = careful, confirmed
-        conclusion = conclude.shape_specialised(conclusion, judgement.evidence.forced)
-        if self.config.timing.compile_baseline and conclusion.status is Status.CORRECT:
-            add_compile_baseline(*parts, judgement.evidence)
+        for last in (False, True):
+            judgement = Judgement(*parts)
+            conclusion = judgement.conclude()
+            if conclude.sizes_may_be_at_fault(conclusion, judgement.evidence):
+                careful = Judgement(*parts, careful=True)
+                if confirmed := careful.confirm(judgement.evidence):
+                    judgement, conclusion = careful, confirmed
+            conclusion = conclude.shape_specialised(conclusion, judgement.evidence.forced)
+            if conclusion.status is not Status.CORRECT or not self.config.timing.compile_baseline:
+                break
+            if add_compile_baseline(*parts, judgement.evidence) or last:
+                break  # a baseline that was slowed, by the candidate or by another's work, gets one more chance
         if self.config.profile.enabled and conclusion.status is Status.CORRECT:
             judgement.evidence.profile = make_profile(*parts, judgement.evidence)
         return self._verdict(task, candidate, conclusion, judgement.evidence)

@@ -218,6 +218,8 @@ def flush_output() -> None:
 def alarm(seconds: float) -> Generator[None]:
     """Shortly before the judge's deadline, say where this process is: a kernel by the run time, Python in the log."""
     early = max(0.5 * seconds, seconds - 1.0)
+    if signal.getsignal(signal.SIGALRM) is signal.SIG_DFL:  # no run time of ours is here to take it
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
     faulthandler.dump_traceback_later(early, exit=False)
     signal.setitimer(signal.ITIMER_REAL, early / 2, early / 2)  # the run time compares the two moments
     try:

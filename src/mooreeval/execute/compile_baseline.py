@@ -66,15 +66,16 @@ def add_compile_baseline(
     toolchain: Any,
     progress: Callable[[str], None],
     evidence: Evidence,
-) -> None:
+) -> bool:
     """Tell in the evidence's timing what torch.compile takes, or in a warning why that is not known.
 
-    Raises nothing of its own: an eager baseline is there already.
+    Returns whether the eager baseline holds: false where it was slower beside the candidate than alone; its time is
+    void then. Raises nothing of its own.
     """
     del candidate  # who asked does not matter
     timing = evidence.timing
     if timing is None or timing.eager_ms is None:
-        return
+        return True
     progress("baseline")
     start = time.monotonic()
     facts = toolchain.facts
@@ -102,10 +103,10 @@ def add_compile_baseline(
             f"timing: the task's own model took {timing.eager_ms:.4g} ms beside this candidate, {alone:.4g} ms alone: "
             "not scored"
         )
-        return
+        return False
     if found.ratio is None:
         evidence.warnings.append(f"torch.compile is no baseline: {found.error}")
-        return
+        return True
     ends = {}
     for end, speedup, ratio in (
         ("low", timing.eager_speedup_low, found.low),
@@ -113,6 +114,7 @@ def add_compile_baseline(
     ):
         ends[f"compile_speedup_{end}"] = speedup * ratio if speedup and ratio else None
     evidence.timing = timing.model_copy(update={"compile_ms": timing.eager_ms * found.ratio, **ends})
+    return True
 
 
 def _measured(

@@ -1,0 +1,19 @@
+"""A trial's alarm, shortly before its deadline, is told to whoever listens and ends nobody."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+SCRIPT = """
+import time
+from mooreeval.execute.candidate_child import alarm
+with alarm(0.6):
+    time.sleep(0.55)
+print("went on")
+"""
+
+
+def test_the_alarm_of_a_trial_does_not_end_a_process_in_which_no_run_time_takes_it():
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "went on\n")
