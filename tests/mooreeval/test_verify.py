@@ -153,6 +153,31 @@ def test_other_sources_than_were_recorded_are_refused(verifier, scale_task):
     assert verdict.rules[0].rule == "unrecorded_sources"
 
 
+SECOND_IN_FORWARD = (
+    "        return ext.run(x, self.bias, self.factor)",
+    """        second = load_inline(name="second", cpp_sources="torch::Tensor run(torch::Tensor, torch::Tensor, double);",
+                             cuda_sources=source.replace("threadIdx.x;", "threadIdx.x; // as well"), functions=["run"])
+        return second.run(x, self.bias, self.factor)
+""",
+)
+FALLS_BACK = (
+    SECOND_IN_FORWARD[0],
+    f"""        try:
+    {SECOND_IN_FORWARD[1].replace(chr(10), chr(10) + "    ").rstrip()}
+        except Exception:
+            return x
+""",
+)
+
+
+@pytest.mark.parametrize("in_forward", [SECOND_IN_FORWARD, FALLS_BACK], ids=["plain", "with_a_way_out"])
+def test_an_extension_that_only_a_forward_pass_asks_for_is_built_too(verifier, scale_task, in_forward):
+    candidate = changed(in_forward)
+    assert "second.run" in candidate.code
+    verdict = verifier.verify(scale_task, candidate)
+    assert verdict.status is Status.CORRECT, verdict.reason
+
+
 RETURN = "return ext.run(x, self.bias, self.factor)"
 MUTATES_ITS_INPUT = (RETURN, "y = ext.run(x, self.bias, self.factor); x.fill_(0); return y")
 WRITES_PAST_THE_END = ("y[i] =", "y[i + 1] =")

@@ -113,6 +113,7 @@ class LoadAnswer(_Claim):
     error: ErrorClaim | None
     extensions: Annotated[tuple[ExtensionClaim, ...], Field(max_length=64)] = ()
     refusals: Annotated[tuple[RefusalClaim, ...], Field(max_length=64)] = ()
+    asked_for_more: bool = False  # a run: for an extension that was not recorded
 
     def recording(self) -> Recording:
         return Recording(tuple(claim.extension() for claim in self.extensions))

@@ -3,8 +3,8 @@
 Operations
     start   backend, options -> name and tensor_device of the device
     load    code, weight_seed, mode ("record" | "run"), artefacts; values: init_inputs, state
-            -> error or None, extensions recorded, refusals
-    trial   schedule, seconds; values: inputs -> error or None, report; values: outputs, inputs_after
+            -> error or None, extensions recorded, refusals, asked_for_more
+    trial   schedule, seconds; values: inputs -> as of load, report; values: outputs, inputs_after
     arenas  leaves, count, cycle, core; values: arenas -> error or None
     block   calls, first, keep, held -> error or None
     show    back -> error or None, devices; values: outputs, inputs_after
@@ -64,6 +64,7 @@ class CandidateChild:
         self.artefacts: dict[str, dict[str, str]] = {}
         self.mode = "run"
         self.interceptor = Interceptor(self._extension_module)
+        self._asked_for_more = False  # than was recorded
         self._loaded: dict[str, Any] = {}
 
     @functools.cached_property
@@ -90,13 +91,15 @@ class CandidateChild:
     # ------------------------------------------------------------------------------------------------------------ load
     def _load(self, fields: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
         self.mode, self.artefacts = fields["mode"], fields.get("artefacts", {})
+        if self.mode == "record":
+            torch.set_num_threads(1)  # what it computes is of no interest, and others need the cores
         self.interceptor.install()
         error = _error_of(lambda: self._make_model(fields, values))
         return {"error": error, **self._recorded()}
 
     def _recorded(self) -> dict[str, Any]:
         if self.mode != "record":
-            return {}
+            return {"asked_for_more": self._asked_for_more or bool(self.interceptor.refusals)}
         return {
             "extensions": [extension_to_json(e) for e in self.interceptor.extensions],
             "refusals": [{"reason": str(r), "feature": r.feature} for r in self.interceptor.refusals],
@@ -124,6 +127,7 @@ class CandidateChild:
             return StandIn(extension, self._stand_in_result)
         key = extension.content_hash()
         if key not in self.artefacts:
+            self._asked_for_more = True  # told even where the candidate catches what is raised
             raise Unrecorded(f"extension {extension.name!r} was not among the recorded ones, or its sources changed")
         if key not in self._loaded:
             self._loaded[key] = load_artefact(self.artefacts[key])

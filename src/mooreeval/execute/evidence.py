@@ -40,6 +40,11 @@ class Evidence:
         """The artefacts as a child loads them, by the hash of their extension."""
         return {a.extension_hash: {"module_name": a.module_name, "path": str(a.path)} for a in self.artefacts}
 
+    def forget_the_run(self) -> None:
+        """Back to before anything was built."""
+        for found in (self.artefacts, self.build_tiers, self.trials, self.findings, self.launches, self.warnings):
+            found.clear()
+
     def launch_table(self) -> tuple[Launch, ...]:
         """The launches of all trials, aggregated."""
         return tuple(

@@ -49,6 +49,10 @@ from mooreeval.verdict import Finding, Mismatch, Reduction, Status, Trial
 STAND_IN_SECONDS = 10.0  # the recorder's forward pass computes nothing of interest
 
 
+class _AskedForMore(Exception):
+    """A forward pass asks for an extension that was not asked for when the candidate was loaded."""
+
+
 class Judgement:
     """Judges one candidate once."""
 
@@ -67,6 +71,7 @@ class Judgement:
         self._careful = careful  # sizes are reduced with whatever the candidate may rest on in mind
         self._launcher, self._toolchain, self._progress = launcher, toolchain, progress
         self.evidence = Evidence()
+        self._forward_recorded = False
         self._processes = Processes(config, launcher, toolchain, self.evidence)
 
     def conclude(self) -> Conclusion:
@@ -77,7 +82,7 @@ class Judgement:
             if processes.on_device:
                 processes.finish_start(reference)
             self._prepare(reference)  # weights and a small example: others may have the device
-            return self._record(recorder) or self._build() or self._run(reference)
+            return self._judged(recorder, reference)
 
     def confirm(self, failed: Evidence) -> Conclusion | None:
         """Judge a failure again at other sizes (simulator only); None where there are none, or the task fails there."""
@@ -89,9 +94,19 @@ class Judgement:
                     return None
                 with self._processes.spawn("recorder") as recorder:
                     self._processes.begin_stand_in(recorder)
-                    return self._record(recorder) or self._build() or self._run(reference)
+                    return self._judged(recorder, reference)
         except TaskError:
             return None
+
+    def _judged(self, recorder: Child, reference: Child) -> Conclusion:
+        """Record, build, run; from the beginning where the run asks for an extension that only a forward pass does."""
+        try:
+            return self._record(recorder) or self._build() or self._run(reference)
+        except _AskedForMore:
+            self.evidence.forget_the_run()
+        with self._processes.spawn("recorder") as again:
+            self._processes.begin_stand_in(again)
+            return self._record(again, forward=True) or self._build() or self._run(reference)
 
     # ---------------------------------------------------------------------------------------------------------- helpers
     def _seed(self, purpose: str, trial: int = 0) -> int:
@@ -141,8 +156,8 @@ class Judgement:
         return message.fields, read_values(message)
 
     # ---------------------------------------------------------------------------------------------------------- record
-    def _record(self, recorder: Child) -> Conclusion | None:
-        """The strings that the candidate wants compiled."""
+    def _record(self, recorder: Child, *, forward: bool = False) -> Conclusion | None:
+        """The strings that the candidate wants compiled: as it is loaded, and in a forward pass where that is needed."""
         with self._stage("record"):
             self._processes.finish_stand_in(recorder)
             try:
@@ -151,7 +166,8 @@ class Judgement:
                 return self._ended(end, recorder, "while its Python was loaded")
             if stop := conclude.load_error(answer.error, self.candidate.code, final=False):
                 return stop
-            if answer.error is None and self.evidence.example is not None:
+            self._forward_recorded = forward or not answer.extensions
+            if self._forward_recorded and answer.error is None and self.evidence.example is not None:
                 answer = self._record_forward(recorder) or answer
         recorder.leave()
         self.evidence.recording = answer.recording()
@@ -228,13 +244,17 @@ class Judgement:
             with processes.turn(), processes.lasting("compare") as comparer:
                 if processes.on_device:
                     processes.finish_start(comparer)
+                leaving = [child] if processes.on_device else [child, comparer, reference]
                 try:
                     return self._try(child, reference, comparer)
                 except ChildEnded as end:
                     return self._ended(end, child, "while it ran")
+                except _AskedForMore:
+                    leaving = [child]
+                    raise
                 finally:
                     self.evidence.output_tail = child.log_tail() or None
-                    for each in (child, *(() if processes.on_device else (comparer, reference))):
+                    for each in leaving:
                         each.leave()
 
     def _ended(self, end: ChildEnded, child: Child, when: str) -> Conclusion:
@@ -302,6 +322,8 @@ class Judgement:
                 {"inputs": values["inputs"]},
                 self.config.deadlines.run_seconds,
             )
+        if answer.asked_for_more and not self._forward_recorded:
+            raise _AskedForMore
         self._observe(answer.report)
         if stop := conclude.trial_stopped(answer.error, answer.report, self.evidence.findings, self.candidate.code):
             return stop
