@@ -57,6 +57,16 @@ def illegal(
     )
 
 
+def broken_rules(hits: Sequence[RuleHit], q: float | None = None) -> Conclusion | None:
+    """Rules that were found broken, the gravest first; None where there are none."""
+    if not hits:
+        return None
+    first = hits[0]
+    where = f"{first.place}: " if first.place and first.place.line else ""
+    more = f" (and {len(hits) - 1} more)" if len(hits) > 1 else ""
+    return Conclusion(Status.ILLEGAL, f"{where}{first.message}{more}", q, rules=tuple(hits), place=first.place)
+
+
 # ----------------------------------------------------------------------------------------------- the candidate's Python
 def load_error(error: ErrorClaim | None, code: str, *, final: bool) -> Conclusion | None:
     """What an error while the candidate's Python was loaded means; None to go on.

@@ -41,6 +41,7 @@ from mooreeval.execute.seeds import derive_seed
 from mooreeval.execute.timed_peers import TimedPeers, core_for
 from mooreeval.execute.timing_stage import time_candidate
 from mooreeval.execute.wire import read_values
+from mooreeval.legality.binary import binary_hits
 from mooreeval.task import Task
 from mooreeval.toolchains.base import BuildFailure, Toolchain
 from mooreeval.toolchains.locate import SourceMap, in_own_line, in_own_lines
@@ -217,7 +218,14 @@ class Judgement:
                     marks = [in_own_line(d, self._source_map()) for d in built.diagnostics]
                     self.evidence.warnings.extend((*built.warnings, *(f"{d.place}: {d.message}" for d in marks)))
         self._tell_apart("build_wait", "build", waited)
-        return conclude.build_failures(failures)
+        return conclude.build_failures(failures) or self._legal_binaries()
+
+    def _legal_binaries(self) -> Conclusion | None:
+        """What the built modules take from elsewhere, before any of it runs."""
+        evidence = self.evidence
+        with self._stage("legality"):
+            hits = binary_hits(evidence.artefacts, evidence.recording, self._source_map(), self.config.policy)
+        return conclude.broken_rules(hits)
 
     def _tell_apart(self, name: str, stage: str, seconds: float) -> None:
         """Seconds that a stage spent waiting for others, as a stage of their own."""

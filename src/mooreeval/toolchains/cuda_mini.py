@@ -128,7 +128,7 @@ class MiniTier:
             workshop.compile(phase, self._command(job, unit, workshop.folder, halves), texts)
         paths = self._parts.paths
         shared = [str(paths["mini-shim"] / "shim.o"), str(paths["mini-binding"] / "binding.o")]
-        link(job, workshop, [*(unit.object_name for unit in units), *shared], fast=True)
+        link(job, workshop, [*(unit.object_name for unit in units), *shared], drop_unused=True)
 
     def _command(self, job: Job, unit: Unit, folder: Path, halves: bool) -> list[str]:
         headers = self._parts.paths["mini-headers"] / "include"

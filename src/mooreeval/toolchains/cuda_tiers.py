@@ -87,11 +87,17 @@ def _shared_flags(toolkit: Toolkit, job: Job, includes: Sequence[Path]) -> list[
     return [f"-DTORCH_EXTENSION_NAME={job.module}", *toolkit.common_flags, *system]
 
 
-def link(job: Job, workshop: Workshop, objects: Sequence[str], fast: bool) -> None:
-    """Link the module, and fail on what nobody will define: PyTorch could build such a module but not import it."""
+def link(job: Job, workshop: Workshop, objects: Sequence[str], fast: bool = False, drop_unused: bool = False) -> None:
+    """Link the module, and fail on what nobody will define: PyTorch could build such a module but not import it.
+
+    `drop_unused` leaves out what nobody calls of the shared parts, so that a module's undefined symbols are those that
+    it uses. Gold keeps them, whatever it is told.
+    """
     toolkit = workshop.toolkit
     checks = ["-Wl,-z,defs", "-Wl,--warn-unresolved-symbols"]
     linker = ["-fuse-ld=gold"] if fast and shutil.which("ld.gold") else []
+    if drop_unused:
+        linker = ["-Wl,--gc-sections"]
     libraries = [*job.flags.link, *toolkit.link_flags, *job.link_flags]
     missing = workshop.link(
         [toolkit.compiler, *objects, "-shared", *libraries, *linker, *checks, "-o", workshop.library.name]
@@ -133,7 +139,7 @@ class SharedParts:
         """Compile a part with PyTorch's flags; CPU seconds. NotJudged where that fails."""
         toolkit = self.toolkit
         system = [f"-isystem{p}" for p in (*includes, *toolkit.cuda_includes, toolkit.python_include)]
-        mode = [] if output.endswith(".gch") else ["-c", "-O1", "-fvisibility=hidden"]
+        mode = [] if output.endswith(".gch") else ["-c", "-O1", "-fvisibility=hidden", "-ffunction-sections"]
         flags = [*toolkit.common_flags, *system, "-fPIC", f"-std={toolkit.standard}"]
         command = [toolkit.compiler, *flags, *mode, *arguments, "-o", output]
         ran = self._pool.run(command, folder, BuildClock(_PREPARE_SECONDS))
