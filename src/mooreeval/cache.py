@@ -26,7 +26,7 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 from mooreeval.errors import NotJudged, UsageError
-from mooreeval.locks import is_locked, locked_file, remove_if_stale, unlock
+from mooreeval.locks import is_locked, lock_if_free, locked_file, remove_if_stale, unlock
 from mooreeval.space import is_no_space, no_space, require_space
 
 DEFAULT_LIMIT_BYTES = 10 << 30
@@ -107,16 +107,30 @@ class FileCache:
             return self.get(key) or self.put(key, write)
 
     @contextlib.contextmanager
-    def lock(self, key: str) -> Generator[None]:
-        """Hold the key alone; released when the process ends, however it ends. NotJudged where `close` ends waiting."""
+    def lock(self, key: str, *, shared: bool = False) -> Generator[None]:
+        """Hold the key, alone or with others that share it; released when the process ends, however it ends.
+
+        Raises NotJudged where `close` ends waiting.
+        """
         with self.told_clearly():
-            handle = locked_file(self.root / "locks" / key, self._closed)
+            handle = locked_file(self.root / "locks" / key, self._closed, shared=shared)
         if handle is None:
             raise NotJudged(CLOSED)
         try:
             yield
         finally:
             unlock(handle)
+
+    @contextlib.contextmanager
+    def lock_if_free(self, key: str) -> Generator[bool]:
+        """Hold the key alone if nobody has it now; tells whether it is held."""
+        with self.told_clearly():
+            handle = lock_if_free(self.root / "locks" / key)
+        try:
+            yield handle is not None
+        finally:
+            if handle is not None:
+                unlock(handle)
 
     def is_locked(self, key: str) -> bool:
         """Does anybody hold the key now?"""

@@ -130,6 +130,9 @@ class CudaConfig(Record):
     """Which device, and how candidates are built for it."""
 
     device: str = Field("0", description="The device that judges, as CUDA_VISIBLE_DEVICES names it.")
+    sharing: Annotated[int, Field(ge=1, le=8)] = Field(
+        4, description="How many candidates may run on it at once while none is timed; 1: each alone."
+    )
     tiers: tuple[Tier, ...] = Field(
         ("slim", "full"), description="Ways to build, fastest first; the first that succeeds is taken."
     )

@@ -17,17 +17,38 @@ _LOOK_SECONDS = 0.1  # how soon somebody who waits notices that he should not
 _STALE_SECONDS = 24 * 3600.0
 
 
-def locked_file(path: Path, closed: threading.Event) -> int | None:
-    """The file, made where it is missing, open and locked; None where `closed` was set before it could be."""
+def locked_file(path: Path, closed: threading.Event, *, shared: bool = False) -> int | None:
+    """The file, made where it is missing, open and locked; None where `closed` was set before it could be.
+
+    `shared`: with others that hold it so, too.
+    """
     while not closed.is_set():
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        if not _lock(handle, closed):
+        if not _lock(handle, closed, fcntl.LOCK_SH if shared else fcntl.LOCK_EX):
             return None
         if _is_at(path, handle):
             os.utime(handle)
             return handle
         unlock(handle)  # removed as stale while we waited: a lock on it keeps nobody out
     return None
+
+
+def lock_if_free(path: Path) -> int | None:
+    """The file, made where it is missing, open and locked; None where somebody holds it now."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        return None
+    except OSError:
+        os.close(handle)
+        raise
+    if not _is_at(path, handle):  # removed as stale meanwhile
+        unlock(handle)
+        return None
+    os.utime(handle)
+    return handle
 
 
 def is_locked(path: Path) -> bool:
@@ -73,13 +94,13 @@ def _is_at(path: Path, handle: int) -> bool:
         return False
 
 
-def _lock(handle: int, closed: threading.Event) -> bool:
+def _lock(handle: int, closed: threading.Event, kind: int) -> bool:
     """Lock it; otherwise it is closed, now or when the kernel lets go of it."""
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(handle, kind | fcntl.LOCK_NB)
         return True
     except BlockingIOError:
-        return _Waiting(handle).end_by(closed)
+        return _Waiting(handle, kind).end_by(closed)
     except OSError:
         os.close(handle)
         raise
@@ -88,8 +109,8 @@ def _lock(handle: int, closed: threading.Event) -> bool:
 class _Waiting:
     """Waits for a lock in a thread. Exactly one of the two, who asked or the thread, has the handle in the end."""
 
-    def __init__(self, handle: int) -> None:
-        self._handle, self._guard = handle, threading.Lock()
+    def __init__(self, handle: int, kind: int) -> None:
+        self._handle, self._kind, self._guard = handle, kind, threading.Lock()
         self._locked, self._left = threading.Event(), False
         threading.Thread(target=self._wait, name="lock", daemon=True).start()
 
@@ -112,7 +133,7 @@ class _Waiting:
 
     def _wait(self) -> None:
         with contextlib.suppress(OSError):
-            fcntl.flock(self._handle, fcntl.LOCK_EX)
+            fcntl.flock(self._handle, self._kind)
         with self._guard:
             if self._left:
                 unlock(self._handle)

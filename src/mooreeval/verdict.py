@@ -261,7 +261,8 @@ class Verdict(Record):
     # The configuration behind that hash, whole; with the seed it is what `--config` takes to judge alike.
     config: dict[str, Any] = Field(default_factory=dict)
     stage_seconds: dict[str, float] = Field(default_factory=dict)  # wall seconds by stage, not part of identity
-    device_seconds: float | None = None  # how long a real device was held for this verdict alone
+    device_seconds: float | None = None  # how long a real device was held for this verdict ...
+    shared_device_seconds: float | None = None  # ... and of these, beside trials of other candidates
 
     @model_validator(mode="before")
     @classmethod

@@ -222,6 +222,9 @@ class LocalVerifier:
             config=self.config.of_the_verdict(),
             stage_seconds=evidence.stage_seconds,
             device_seconds=round(evidence.device_seconds, 4) if evidence.device_seconds and real else None,
+            shared_device_seconds=round(evidence.shared_device_seconds, 4)
+            if evidence.device_seconds and real
+            else None,
         )
 
 

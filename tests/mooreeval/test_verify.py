@@ -155,8 +155,9 @@ def test_other_sources_than_were_recorded_are_refused(verifier, scale_task):
 
 SECOND_IN_FORWARD = (
     "        return ext.run(x, self.bias, self.factor)",
-    """        second = load_inline(name="second", cpp_sources="torch::Tensor run(torch::Tensor, torch::Tensor, double);",
-                             cuda_sources=source.replace("threadIdx.x;", "threadIdx.x; // as well"), functions=["run"])
+    """        declared = "torch::Tensor run(torch::Tensor, torch::Tensor, double);"
+        second = load_inline(name="second", cpp_sources=declared,
+                             cuda_sources=source.replace("threadIdx.x;", "threadIdx.x; // too"), functions=["run"])
         return second.run(x, self.bias, self.factor)
 """,
 )

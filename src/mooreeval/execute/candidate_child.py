@@ -5,6 +5,7 @@ Operations
     load    code, weight_seed, mode ("record" | "run"), artefacts; values: init_inputs, state
             -> error or None, extensions recorded, refusals, asked_for_more
     trial   schedule, seconds; values: inputs -> as of load, report; values: outputs, inputs_after
+    release -> nothing; the device's memory is given back, the model stays
     arenas  leaves, count, cycle, core; values: arenas -> error or None
     block   calls, first, keep, held -> error or None
     show    back -> error or None, devices; values: outputs, inputs_after
@@ -80,6 +81,10 @@ class CandidateChild:
             return self._load(fields, values), {}
         if op == "trial":
             return self._trial(fields, values)
+        if op == "release":
+            if self._device.exchange:
+                self._device.exchange.clear()
+            return {}, {}
         if op == "arenas":
             return self._arenas(fields, values), {}
         if op == "block":

@@ -31,6 +31,7 @@ START_SECONDS = 120.0  # importing torch on a cold, busy disk
 LOG_TAIL_BYTES = 4000
 MAX_REPORT_BYTES = 8 << 20
 LEAVE_SECONDS = 0.5
+END_SECONDS = 60.0  # a driver may take its time with what a killed process held
 
 
 class ChildEnded(Exception):
@@ -309,6 +310,7 @@ class Child:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 kill(self.pid, signal.SIGKILL)
         if self._pidfd >= 0:
+            self._await_exit(time.monotonic() + END_SECONDS)  # here: the launcher, which waits too, serves others
             os.close(self._pidfd)
             self._pidfd = -1
         self._exit = self._launcher.reap(self.pid)

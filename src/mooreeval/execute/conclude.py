@@ -23,6 +23,7 @@ SIGNALS = {
     11: "segmentation fault",
 }
 _PYTHON_LINE = re.compile(r'File "candidate\.py", line (\d+)')  # innermost frame first, as faulthandler prints it
+_SHORTAGE = re.compile(r"out ?of ?memory|MemoryAllocation|ALLOC_FAILED|NOT_INITIALIZED|signal 9\b", re.IGNORECASE)
 GRAVITY = ("illegal", "compile_error", "unsupported", "timeout")  # where several hold, the first
 
 
@@ -256,6 +257,14 @@ def sizes_may_be_at_fault(conclusion: Conclusion, evidence: Evidence) -> bool:
         return False
     out_of_time = conclusion.timed_out or any(finding.kind is FindingKind.HANG for finding in evidence.findings)
     return bool(evidence.doubtful) and not out_of_time
+
+
+def company_may_be_at_fault(conclusion: Conclusion) -> bool:
+    """Whether a failure beside others on one device should be confirmed alone: too little time, or memory."""
+    if conclusion.status is not Status.RUNTIME_ERROR:
+        return False
+    text = f"{conclusion.reason} {conclusion.exception or ''}"
+    return conclusion.timed_out or bool(_SHORTAGE.search(text))
 
 
 def _found(finding: Finding) -> Conclusion:

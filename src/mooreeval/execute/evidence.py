@@ -33,7 +33,8 @@ class Evidence:
     bytes_of_a_call: tuple[int, int] = (0, 0)  # of its inputs and of its outputs
     timing: Timing | None = None
     profile: Profile | None = None
-    device_seconds: float = 0.0  # while the device was this judgement's
+    device_seconds: float = 0.0  # while the device was this judgement's ...
+    shared_device_seconds: float = 0.0  # ... and of these, beside others' trials
     stage_seconds: dict[str, float] = field(default_factory=dict)
 
     def loadable(self) -> dict[str, dict[str, str]]:
@@ -42,7 +43,13 @@ class Evidence:
 
     def forget_the_run(self) -> None:
         """Back to before anything was built."""
-        for found in (self.artefacts, self.build_tiers, self.trials, self.findings, self.launches, self.warnings):
+        self.forget_the_trials()
+        for found in (self.artefacts, self.build_tiers, self.warnings):
+            found.clear()
+
+    def forget_the_trials(self) -> None:
+        """Back to before anything was run."""
+        for found in (self.trials, self.findings, self.launches):
             found.clear()
 
     def launch_table(self) -> tuple[Launch, ...]:

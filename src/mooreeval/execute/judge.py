@@ -47,6 +47,7 @@ from mooreeval.toolchains.base import BuildFailure, Toolchain
 from mooreeval.toolchains.locate import SourceMap, in_own_line, in_own_lines
 from mooreeval.verdict import Finding, Mismatch, Reduction, Status, Trial
 
+RELEASE_SECONDS = 20.0  # giving back memory of the device
 STAND_IN_SECONDS = 10.0  # the recorder's forward pass computes nothing of interest
 
 
@@ -158,7 +159,7 @@ class Judgement:
 
     # ---------------------------------------------------------------------------------------------------------- record
     def _record(self, recorder: Child, *, forward: bool = False) -> Conclusion | None:
-        """The strings that the candidate wants compiled: as it is loaded, and in a forward pass where that is needed."""
+        """The strings that the candidate wants compiled, as it is loaded or in a forward pass."""
         with self._stage("record"):
             self._processes.finish_stand_in(recorder)
             try:
@@ -239,6 +240,22 @@ class Judgement:
 
     # ------------------------------------------------------------------------------------------------------------- run
     def _run(self, reference: Child) -> Conclusion:
+        """Trials and timing. A failure that others on the device may be to blame for is had again without them."""
+        evidence = self.evidence
+        if evidence.example is None or not self._processes.may_share(bytes_of([evidence.example, evidence.state])):
+            return self._run_once(reference, shared=False)
+        try:
+            conclusion = self._run_once(reference, shared=True)
+            if not conclude.company_may_be_at_fault(conclusion):
+                return conclusion
+        except TaskError:
+            if not reference.is_alive():
+                raise
+        evidence.forget_the_trials()
+        return self._run_once(reference, shared=False)
+
+    def _run_once(self, reference: Child, *, shared: bool) -> Conclusion:
+        """`shared`: others may have the device during the trials; while the candidate is timed nobody has."""
         processes = self._processes
         with processes.spawn("run") as child:
             processes.begin_start(child)
@@ -249,21 +266,45 @@ class Judgement:
                     return stop
             except ChildEnded as end:
                 return self._ended(end, child, "while it was loaded")
-            with processes.turn(), processes.lasting("compare") as comparer:
-                if processes.on_device:
-                    processes.finish_start(comparer)
-                leaving = [child] if processes.on_device else [child, comparer, reference]
-                try:
-                    return self._try(child, reference, comparer)
-                except ChildEnded as end:
-                    return self._ended(end, child, "while it ran")
-                except _AskedForMore:
-                    leaving = [child]
-                    raise
-                finally:
-                    self.evidence.output_tail = child.log_tail() or None
-                    for each in leaving:
-                        each.leave()
+            with self._turn(shared=shared) as comparer:
+                conclusion = self._followed(child, [comparer, reference], lambda: self._try(child, reference, comparer))
+                if not self._is_to_be_timed(conclusion):
+                    return conclusion
+                if not shared:
+                    return self._followed(child, [], lambda: self._time(child, reference, comparer)) or conclusion
+                stop = self._followed(child, [], lambda: child.ask("release", {}, {}, RELEASE_SECONDS))
+                if isinstance(stop, Conclusion):
+                    return stop
+                self._ask_reference(reference, "release", {})
+            with self._turn(shared=False) as comparer:
+                return self._followed(child, [], lambda: self._time(child, reference, comparer)) or conclusion
+
+    @contextmanager
+    def _turn(self, *, shared: bool) -> Generator[Child]:
+        """The device, and a child that compares."""
+        processes = self._processes
+        with processes.turn(shared=shared), processes.lasting("compare") as comparer:
+            if processes.on_device:
+                processes.finish_start(comparer)
+            yield comparer
+
+    def _followed(self, child: Child, others: Sequence[Child], job: Callable[[], Any]) -> Any:
+        """What the candidate's process is asked to do, or how it ended; where nothing is timed, all may leave then."""
+        leaving = [] if self._processes.on_device else [child, *others]
+        try:
+            return job()
+        except ChildEnded as end:
+            return self._ended(end, child, "while it ran")
+        except _AskedForMore:
+            leaving = [child]
+            raise
+        finally:
+            self.evidence.output_tail = child.log_tail() or None
+            for each in leaving:
+                each.leave()
+
+    def _is_to_be_timed(self, conclusion: Conclusion) -> bool:
+        return conclusion.status is Status.CORRECT and self._processes.on_device and self.config.timing.enabled
 
     def _ended(self, end: ChildEnded, child: Child, when: str) -> Conclusion:
         """A candidate's process is gone; its run time may have written down why."""
@@ -282,11 +323,7 @@ class Judgement:
         for index, schedule in enumerate(self._schedules()):
             if stop := self._trial(child, reference, comparer, index, schedule):
                 return stop
-        conclusion = conclude.trials(self.evidence.trials)
-        if conclusion.status is not Status.CORRECT or not self._processes.on_device or not self.config.timing.enabled:
-            return conclusion
-        with self._stage("timing"):
-            return self._time(child, reference, comparer) or conclusion
+        return conclude.trials(self.evidence.trials)
 
     def _time(self, child: Child, reference: Child, comparer: Child) -> Conclusion | None:
         """Time a right candidate; None unless a timed call shows that it is not right after all."""
@@ -301,9 +338,10 @@ class Judgement:
             core_for(self.config.cuda.device),
         )
         source = random.Random(self._seed("timing"))
-        return time_candidate(
-            peers, self.evidence, self._toolchain.facts, self.config.timing, source, self.candidate.code
-        )
+        with self._stage("timing"):
+            return time_candidate(
+                peers, self.evidence, self._toolchain.facts, self.config.timing, source, self.candidate.code
+            )
 
     def _schedules(self) -> Sequence[Schedule | DeviceSchedule]:
         if self._processes.on_device:

@@ -15,6 +15,7 @@ from mooreeval.execute.evidence import Evidence
 from mooreeval.toolchains.base import Toolchain
 
 START_SECONDS = 60.0  # opening a device
+SMALL_SHARE = 512  # of the device's memory; what trials take is some dozen times what goes in
 REST_SECONDS = 20.0  # giving back what it holds
 
 
@@ -98,14 +99,23 @@ class Processes:
             kept.give(role, key, child)
 
     @contextmanager
-    def turn(self) -> Generator[None]:
-        """The device for this judgement alone. Contexts are made and candidates are built while others have it."""
-        with self._toolchain.device_turn():
+    def turn(self, *, shared: bool = False) -> Generator[None]:
+        """The device for this judgement, alone or beside a few others' trials.
+
+        Contexts are made and candidates are built while others have it.
+        """
+        with self._toolchain.device_turn(shared=shared):
             start = time.monotonic()
             try:
                 yield
             finally:
-                self._evidence.device_seconds += time.monotonic() - start
+                seconds = time.monotonic() - start
+                self._evidence.device_seconds += seconds
+                self._evidence.shared_device_seconds += seconds if shared else 0.0
+
+    def may_share(self, nbytes: int) -> bool:
+        """Whether trials over so many bytes leave room for others on the device."""
+        return self.on_device and nbytes <= self._toolchain.facts.total_memory // SMALL_SHARE
 
 
 @contextmanager

@@ -10,6 +10,7 @@ Operations
     compile   seed -> error or None: torch.compile of the model, and its first call
     block     calls, first, keep, held, compiled (or not): queued calls of the task's own model
     expected  index of a set -> values as of a trial
+    release   give back the device's memory; the model stays
     rest      drop everything but the device: the next `prepare` may be long in coming
 """
 
@@ -54,6 +55,9 @@ class ReferenceChild:
             return {"name": self.device.name, "tensor_device": self.device.tensor_device}, {}
         if op == "rest":
             self._rest()
+            return {}, {}
+        if op == "release":
+            self._release()
             return {}, {}
         if op == "prepare":
             return self._prepare(fields)
@@ -109,6 +113,9 @@ class ReferenceChild:
         self.module = self.model = self._compiled = None
         self.__dict__.pop("_timed", None)
         stay_on(None)
+        self._release()
+
+    def _release(self) -> None:
         if self.device and self.device.exchange:
             self.device.exchange.clear()
 

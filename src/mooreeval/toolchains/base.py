@@ -103,8 +103,8 @@ class Toolchain(Protocol):
         """What the recorder needs to open the simulated device, which stands in for any other."""
         ...
 
-    def device_turn(self) -> AbstractContextManager[None]:
-        """Held while the device is used; whoever else wants it waits."""
+    def device_turn(self, *, shared: bool) -> AbstractContextManager[None]:
+        """Held while the device is used, alone or beside a few others; whoever else wants it waits."""
         ...
 
     def findings(

@@ -13,6 +13,7 @@ from mooreeval.toolchains import launch_log
 from mooreeval.toolchains.build_pool import BuildClock
 from mooreeval.toolchains.cuda import CudaToolchain
 from mooreeval.toolchains.cuda_probe import DeviceFacts, probe
+from mooreeval.toolchains.device_turns import DeviceTurns
 from mooreeval.toolchains.simulator_parts import Parts
 
 _LAUNCH_LOG = "libmoore_launches.so"
@@ -39,6 +40,7 @@ class CudaOnDevice(CudaToolchain):
             confirm_share=config.confirm_share,
             pool=pool,
         )
+        self._turns = DeviceTurns(self.cache, f"device-{content_hash(self._visible)[:16]}", config.sharing)
         self._simulator = Parts(self.cache, self.pool, torch_dir)
         self.link_flags = tuple(launch_log.link_flags(self._launch_log))
 
@@ -63,9 +65,9 @@ class CudaOnDevice(CudaToolchain):
         """What a child needs to open the device."""
         return {"visible": self._visible, "launch_log": str(self._launch_log)}
 
-    def device_turn(self) -> AbstractContextManager[None]:
+    def device_turn(self, *, shared: bool) -> AbstractContextManager[None]:
         """The device, across threads and processes that share this cache."""
-        return self.cache.lock(f"device-{content_hash(self._visible)[:16]}")
+        return self._turns.shared() if shared else self._turns.alone()
 
     def recorder_options(self) -> dict[str, Any]:
         """A simulated device that says of itself what the real one does."""

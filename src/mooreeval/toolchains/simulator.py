@@ -67,8 +67,9 @@ class SimulatorToolchain:
         """What builds candidates, for the verdict."""
         return {"g++": self._parts.versions["compiler"]}
 
-    def device_turn(self) -> AbstractContextManager[None]:
+    def device_turn(self, *, shared: bool) -> AbstractContextManager[None]:
         """No waiting: everyone has a simulated device of their own."""
+        del shared
         return nullcontext()
 
     def recorder_options(self) -> dict[str, Any]:

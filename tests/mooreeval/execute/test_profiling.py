@@ -33,7 +33,7 @@ from ..conftest import changed
 DATA = Path(__file__).parents[1] / "profile" / "data"
 RECORDED = DATA / "two_kernels.csv"
 PROGRAM = "-P -m mooreeval.execute.profile_child request.json"
-TOOLCHAIN = SimpleNamespace(device_options=dict, device_turn=contextlib.nullcontext)
+TOOLCHAIN = SimpleNamespace(device_options=dict, device_turn=lambda *, shared: contextlib.nullcontext())
 TASK = make_task("t", "class Model: pass\ndef get_inputs(): pass\n")
 
 
