@@ -22,6 +22,7 @@ Backend = Literal["auto", "cuda", "musa", "musa-shim", "simulator"]
 Policy = Literal["native", "mixed"]
 Protocol = Literal["ours", "kernelbench"]
 Tier = Literal["mini", "slim", "full"]
+SimulatorTier = Literal["mini", "full"]
 Confirm = Literal["always", "ambiguous", "sampled"]
 Baseline = Literal["eager", "compile"]
 
@@ -123,6 +124,13 @@ class SimulatorConfig(Record):
     )
     threads: Annotated[Whole, Field(le=4096)] = Field(
         0, description="Host threads that blocks are spread over; 0: all cores."
+    )
+    tiers: tuple[SimulatorTier, ...] = Field(
+        ("mini", "full"),
+        description="Ways to build, fastest first; the first that succeeds is taken. The last is full.",
+    )
+    audit_share: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.02, description="Share of candidates built by the fast way that are built by `full` and judged again, too."
     )
 
 

@@ -238,7 +238,7 @@ class Verdict(Record):
     diagnostics: tuple[Diagnostic, ...] = ()
     findings: tuple[Finding, ...] = ()
     warnings: tuple[str, ...] = ()
-    build_tiers: tuple[str, ...] = ()  # mini, slim or full: how each extension was built, on backend cuda
+    build_tiers: tuple[str, ...] = ()  # mini, slim or full: how each extension was built
     launches: tuple[Launch, ...] = ()
     unsupported_feature: str | None = None  # "wmma", "shape-specialised", ...
     exception: str | None = None  # traceback of the candidate's Python, its own frames, bounded

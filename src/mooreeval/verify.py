@@ -72,7 +72,8 @@ class LocalVerifier:
         self.config = config.with_backend(choose_backend(config.backend))
         self.secret = config.seed or new_secret()
         self._toolchain: Any = _toolchain(self.config)
-        self.audit = Audit(self.config.cuda.audit_share)
+        is_real = _kind_of_evidence(self.config.backend) == "device"
+        self.audit = Audit((self.config.cuda if is_real else self.config.simulator).audit_share)
         with _told_where_space_ends(Path(tempfile.gettempdir())):
             self._launcher = take_launcher()
         self._launcher.start()
@@ -293,7 +294,7 @@ def _toolchain(config: VerifyConfig) -> Any:
     if config.backend == "simulator":
         from mooreeval.toolchains.simulator import SimulatorToolchain
 
-        return SimulatorToolchain(pool=config.pool)
+        return SimulatorToolchain(pool=config.pool, tiers=config.simulator.tiers)
     if config.backend == "cuda":
         from mooreeval.toolchains.cuda_on_device import CudaOnDevice
 

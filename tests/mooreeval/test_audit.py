@@ -41,7 +41,7 @@ class Ways:
 @pytest.fixture
 def verifier(monkeypatch):
     """A verifier whose judgement depends on the way to build and on the candidate's text alone."""
-    verifier = LocalVerifier(load_config(settings=["backend=simulator", "cuda.audit_share=1"]))
+    verifier = LocalVerifier(load_config(settings=["backend=simulator", "simulator.audit_share=1"]))
     ways = Ways(["mini", "slim", "full"])
 
     def judged(toolchain, task, candidate, _progress):

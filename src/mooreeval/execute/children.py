@@ -125,9 +125,10 @@ class Launcher:
             theirs.close()
         return Child(self, answer["pid"], Channel(ours), scratch, log, report)
 
-    def reap(self, pid: int) -> int | None:
-        """Exit code of a child that has ended."""
-        return self._request({"op": "reap", "pid": pid})["exit"]
+    def reap(self, pid: int) -> tuple[int | None, float]:
+        """Exit code of a child that has ended, and the CPU seconds that it took with all that it started."""
+        answer = self._request({"op": "reap", "pid": pid})
+        return answer["exit"], answer["cpu_seconds"]
 
     def _kill(self) -> None:
         if self._process is not None:
@@ -206,6 +207,7 @@ class Child:
         self._log, self._report = log, report
         self._exit: int | None = None
         self._ended = False
+        self.cpu_seconds = 0.0  # known when it has ended
         self._deadline = 0.0  # of the question that is open
         self.is_asked = False  # is a question open?
         self.device: dict[str, Any] = {}  # what it says of the one that it has opened
@@ -313,7 +315,7 @@ class Child:
             self._await_exit(time.monotonic() + END_SECONDS)  # here: the launcher, which waits too, serves others
             os.close(self._pidfd)
             self._pidfd = -1
-        self._exit = self._launcher.reap(self.pid)
+        self._exit, self.cpu_seconds = self._launcher.reap(self.pid)
         return self._exit
 
     def log_tail(self) -> str:

@@ -150,11 +150,12 @@ def _close(descriptors: list[int]) -> None:
 
 
 def _reap(pid: int) -> dict[str, Any]:
-    """Wait for a child that has ended or was killed; negative numbers are signals."""
+    """Wait for a child that has ended or was killed; negative numbers are signals. CPU seconds: with all it started."""
     try:
-        return {"exit": os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])}
+        _pid, status, usage = os.wait4(pid, 0)
+        return {"exit": os.waitstatus_to_exitcode(status), "cpu_seconds": usage.ru_utime + usage.ru_stime}
     except ChildProcessError:
-        return {"exit": None}
+        return {"exit": None, "cpu_seconds": 0.0}
 
 
 def _become_keeper(fields: dict[str, Any], descriptors: list[int], control: socket.socket) -> int:

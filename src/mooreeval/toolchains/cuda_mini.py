@@ -112,7 +112,7 @@ class MiniTier:
         return self._parts.has("mini-headers", "mini-shim", "mini-binding", "mini-prelude")
 
     def takes(self, job: Job) -> bool:
-        if reason_for_full(job.extension, job.flags, self._slim.index):
+        if reason_for_full(job.extension, job.flags.defined, self._slim.index):
             return False
         return reason_against(job.extension, self._slim.index) is None
 

@@ -108,10 +108,7 @@ def make_index(include: Path) -> Index:
             for found in _STRUCT.finditer(path.read_text(encoding="utf-8")):
                 if call := _CALL.search(found[0]):
                     index.operators[found[1]] = f"struct TORCH_API {found[1]} {{\n{call[0]}\n}};\n"
-        for path in sorted((include / "ATen/ops").glob("*.h")):
-            if not path.stem.endswith(("_ops", "_native", "_dispatch", "_meta")):
-                _take_functions(path.read_text(encoding="utf-8"), index)
-        _take_functions((include / "ATen/Functions.h").read_text(encoding="utf-8"), index)
+        _take_all_functions(include, index)
         types = (include / "torch/csrc/api/include/torch/types.h").read_text(encoding="utf-8")
         index.dtypes = re.findall(r"^constexpr auto k\w+ = [^\n]*;", types, re.MULTILINE)
         own = [line for line in index.head if not _is_declaration(line)]
@@ -122,6 +119,25 @@ def make_index(include: Path) -> Index:
     if len(index.methods) < 300 or len(index.functions) < 1000 or len(index.operators) < 2000:
         raise NotJudged("PyTorch's headers do not look as expected: use the tier full alone")
     return index
+
+
+def function_names(include: Path) -> set[str]:
+    """Every function of at:: by name. Raises NotJudged where PyTorch's headers do not look as expected."""
+    index = Index()
+    try:
+        _take_all_functions(include, index)
+    except OSError as error:
+        raise NotJudged(f"PyTorch's headers cannot be read: {error}") from error
+    if len(index.functions) < 1000:
+        raise NotJudged("PyTorch's headers do not look as expected: use the tier full alone")
+    return set(index.functions)
+
+
+def _take_all_functions(include: Path, index: Index) -> None:
+    for path in sorted((include / "ATen/ops").glob("*.h")):
+        if not path.stem.endswith(("_ops", "_native", "_dispatch", "_meta")):
+            _take_functions(path.read_text(encoding="utf-8"), index)
+    _take_functions((include / "ATen/Functions.h").read_text(encoding="utf-8"), index)
 
 
 def _take_functions(text: str, index: Index) -> None:

@@ -14,9 +14,9 @@ that a source names, so that most code cannot tell them from PyTorch's. What cou
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from mooreeval.toolchains.base import Extension
-from mooreeval.toolchains.cuda_flags import CudaFlags
 from mooreeval.toolchains.cuda_slim import UMBRELLAS, Index
 from mooreeval.toolchains.cuda_units import sources_by_name
 
@@ -91,9 +91,12 @@ def _emptied(text: str) -> str:
     return f'""{lines}' if text[0] in "R\"'" else f" {lines}"
 
 
-def reason_for_full(extension: Extension, flags: CudaFlags, index: Index) -> str | None:
-    """What in the sources slim headers could change, in a few words; None where nothing is known that they could."""
-    for name in sorted(flags.defined):
+def reason_for_full(extension: Extension, defined: Iterable[str], index: Index) -> str | None:
+    """What in the sources slim headers could change, in a few words; None where nothing is known that they could.
+
+    `defined`: names that flags define or take back.
+    """
+    for name in sorted(defined):
         if _STEERING.fullmatch(name) and not _HALF_FLAGS.fullmatch(name):
             return f"the flag defines {name}"
     own = {header.name for header in extension.headers}

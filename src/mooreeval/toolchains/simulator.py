@@ -4,19 +4,24 @@
                      │                                                                       │
                      └──────────────────────────── BuildFailure ─────────────────────────────┘
 
+Where the sources allow it they are built against a small tensor header first (`simulator_mini`), which costs a tenth;
+what does not compile so is built behind PyTorch's own headers, and they alone can accuse a candidate.
 Successes and failures are cached by content; what the deadline ended is not.
 """
 
 from __future__ import annotations
 
+import copy
 import functools
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from mooreeval.cache import FileCache
 from mooreeval.config import PoolConfig
+from mooreeval.errors import UsageError
 from mooreeval.hashing import content_hash
 from mooreeval.simulator.rewrite import Tokens, join_lines, tampering, unsupported_features
 from mooreeval.toolchains.base import Artefact, BuildFailure, Extension, Recording
@@ -26,6 +31,7 @@ from mooreeval.toolchains.locate import SourceMap, findings_from_report
 from mooreeval.toolchains.refusals import illegal, illegal_include, place_in, refused_unread
 from mooreeval.toolchains.simulator_compile import Compiler, lifts_half_flags
 from mooreeval.toolchains.simulator_flags import Flags, foreign_includes, sort_flags
+from mooreeval.toolchains.simulator_mini import MiniCompiler, MiniTier
 from mooreeval.toolchains.simulator_parts import Parts, Prepared
 from mooreeval.toolchains.simulator_units import module_name
 from mooreeval.verdict import Diagnostic, Finding, Place
@@ -40,20 +46,47 @@ class SimulatorToolchain:
 
     facts = None  # there is no device to know of
 
-    def __init__(self, cache_dir: Path | None = None, torch_dir: Path | None = None, pool: PoolConfig | None = None):
+    def __init__(
+        self,
+        cache_dir: Path | None = None,
+        torch_dir: Path | None = None,
+        pool: PoolConfig | None = None,
+        tiers: Sequence[str] = ("full",),
+    ):
         self.cache = FileCache(cache_dir)
         self.pool = BuildPool(self.cache, pool)
         self._kept = KeptBuilds(self.cache)
         self._parts = Parts(self.cache, self.pool, torch_dir)
         self._prepared: Prepared | None = None
+        if not tiers or tiers[-1] != "full" or set(tiers) - {"mini", "full"}:
+            raise UsageError(f"simulator.tiers must be mini and full, or full alone, not {', '.join(tiers) or 'none'}")
+        self._mini = MiniTier(self._parts, self.cache, self.pool) if "mini" in tiers else None
 
     def prepare(self) -> Prepared:
         """The shared parts, built by whoever comes first; see `Prepared`."""
         self.cache.require_space()
         prepared = self._prepared
-        if prepared is None or not self._parts.are_there(prepared):  # others' entries may have pushed them out
-            prepared = self._prepared = self._parts.prepare()
+        if prepared is None or not self._are_there(prepared):  # others' entries may have pushed them out
+            prepared = self._parts.prepare()
+            if self._mini:
+                prepared = replace(
+                    prepared, cpu_seconds=prepared.cpu_seconds | self._mini.prepare(prepared.runtime_lib)
+                )
+            self._prepared = prepared
         return prepared
+
+    def _are_there(self, prepared: Prepared) -> bool:
+        return self._parts.are_there(prepared) and (self._mini is None or self._mini.is_prepared())
+
+    def fullest(self) -> Self:
+        """The same toolchain with PyTorch's own headers alone."""
+        fullest = copy.copy(self)
+        fullest.use_fullest_alone()
+        return fullest
+
+    def use_fullest_alone(self) -> None:
+        """From now on, PyTorch's own headers alone."""
+        self._mini = None
 
     def close(self) -> None:
         """End what is being built."""
@@ -61,7 +94,8 @@ class SimulatorToolchain:
 
     def is_prepared(self) -> bool:
         """Whether `prepare` finds its parts; making them takes about a minute, once a machine and PyTorch version."""
-        return self.cache.get(f"prelude-{self._parts.prelude_key(half_operators=False)}") is not None
+        prelude = self.cache.get(f"prelude-{self._parts.prelude_key(half_operators=False)}")
+        return prelude is not None and (self._mini is None or self._mini.is_prepared())
 
     def compiler_versions(self) -> dict[str, str]:
         """What builds candidates, for the verdict."""
@@ -88,13 +122,14 @@ class SimulatorToolchain:
         if refused:
             return refused
         prepared = self.prepare()
-        key = f"module-{self._key(extension, flags)}"
+        mini = self._mini  # an audit may take it away meanwhile
+        key = f"module-{self._key(extension, flags, mini)}"
         clock = BuildClock(deadline_seconds)
         with ExitStack() as stack:
             with clock.stopped():
                 stack.enter_context(self.cache.lock(key))
             kept = self._kept.get(key, extension, module_name(extension))
-            built = kept or self._make(key, extension, flags, prepared, clock)
+            built = kept or self._make(key, extension, flags, prepared, clock, mini)
         return replace(built, waited_seconds=clock.waited_seconds)
 
     def findings(
@@ -105,26 +140,58 @@ class SimulatorToolchain:
             return []
         return findings_from_report(report, artefacts, SourceMap(candidate_text, recording))
 
-    def _key(self, extension: Extension, flags: Flags) -> str:
+    def _key(self, extension: Extension, flags: Flags, mini: MiniTier | None) -> str:
         return content_hash(
             [
                 extension.content_hash(),
                 flags.defines,
                 self._parts.prelude_key(lifts_half_flags(flags.defines)),
                 _own_code(),
+                mini.key() if mini else "",
             ]
         )[:40]
 
     def _make(
-        self, key: str, extension: Extension, flags: Flags, prepared: Prepared, clock: BuildClock
+        self,
+        key: str,
+        extension: Extension,
+        flags: Flags,
+        prepared: Prepared,
+        clock: BuildClock,
+        mini: MiniTier | None,
     ) -> Artefact | BuildFailure:
+        """What the first way makes that can; the last one's word is final."""
         with self.cache.scratch("build-") as scratch:
-            compiler = Compiler(self._parts, prepared, scratch, self.pool, clock)
-            failed = compiler.build(extension, flags.defines)
-            if failed and failed.kind == "timeout":
-                return failed
-            built = Built(compiler.library, compiler.cpu_seconds, tuple(flags.warnings), compiler.warnings)
-            return self._kept.put(key, extension, module_name(extension), failed or built)
+            failed, tier, seconds = None, "", 0.0
+            for tier, compiler in self._ways(extension, flags, prepared, clock, mini, scratch):
+                failed = compiler.build(extension, flags.defines)
+                seconds += compiler.cpu_seconds
+                if failed is None:
+                    built = Built(compiler.library, seconds, tuple(flags.warnings), compiler.warnings, tier)
+                    return self._kept.put(key, extension, module_name(extension), built)
+                if failed.kind == "timeout":
+                    return failed
+            assert failed is not None
+            return self._kept.put(key, extension, module_name(extension), replace(failed, tier=tier, seconds=seconds))
+
+    def _ways(
+        self,
+        extension: Extension,
+        flags: Flags,
+        prepared: Prepared,
+        clock: BuildClock,
+        mini: MiniTier | None,
+        scratch: Path,
+    ) -> Iterator[tuple[str, Compiler]]:
+        """Compilers by the names of their tiers, each with a folder of its own."""
+        if mini and mini.takes(extension, flags):
+            yield "mini", MiniCompiler(mini, self._parts, prepared, _folder(scratch, "mini"), self.pool, clock)
+        yield "full", Compiler(self._parts, prepared, _folder(scratch, "full"), self.pool, clock)
+
+
+def _folder(scratch: Path, name: str) -> Path:
+    (scratch / name).mkdir()
+    return scratch / name
 
 
 def _refuse(extension: Extension, flags: Flags) -> BuildFailure | None:

@@ -40,6 +40,11 @@ def lifts_half_flags(defines: list[str]) -> bool:
     return any(line.startswith("#undef ") and line.split()[1] in against for line in defines)
 
 
+def with_run_path(library: Path) -> list[str]:
+    """A library for the linker, which the module finds where it is now."""
+    return [str(library), "-Xlinker", "-rpath", "-Xlinker", str(library.parent)]  # -Wl would split a path at its commas
+
+
 class Compiler:
     """Builds one extension in a scratch folder of its own, within a deadline."""
 
@@ -56,20 +61,30 @@ class Compiler:
         Sources that mean the same in one unit are tried so first. Where that fails in a way that joining them can
         cause they are compiled as PyTorch would, and with the rest of its headers where these are wanted.
         """
-        self._texts = {s.name: s.text for s in (*extension.sources, *extension.headers)}
-        self._includes = {path for text in self._texts.values() for path in _INCLUDE.findall(text)}
+        self._begin(extension)
         self._half_operators = lifts_half_flags(defines)
-        self._write_headers(extension)
         headers, merged = headers_of(extension), is_mergeable(extension)
         failed = self._composed(extension, merged, headers)
         more = self._more_headers(failed, headers) if isinstance(failed, list) else headers
         if more > headers:
             headers, failed = more, self._composed(extension, merged, more)
+        failed = self._apart_if_need_be(extension, merged, headers, failed)
+        return failure(failed, self._log, self._includes) if isinstance(failed, list) else failed
+
+    def _begin(self, extension: Extension) -> None:
+        self._texts = {s.name: s.text for s in (*extension.sources, *extension.headers)}
+        self._includes = {path for text in self._texts.values() for path in _INCLUDE.findall(text)}
+        self._write_headers(extension)
+
+    def _apart_if_need_be(
+        self, extension: Extension, merged: bool, headers: Headers, failed: BuildFailure | list[Message] | None
+    ) -> BuildFailure | list[Message] | None:
+        """The sources one by one, where they failed in a way that joining them can cause."""
         if merged and isinstance(failed, list) and is_of_a_merge(failed):
             apart = compose(extension, merged=False, headers=headers)
             if len(apart) > 1:
-                failed = self._attempt(apart)
-        return failure(failed, self._log, self._includes) if isinstance(failed, list) else failed
+                return self._attempt(apart)
+        return failed
 
     def _write_headers(self, extension: Extension) -> None:
         """The candidate's own headers, rewritten like its sources, where a quoted include finds them."""
@@ -129,12 +144,10 @@ class Compiler:
         ]  # fmt: skip
 
     def _link(self, objects: list[str]) -> BuildFailure | list[Message] | None:
-        runtime, binding = self._prepared.runtime_lib, self._prepared.binding_lib
         ran = self._run(
             [
                 "-shared", *objects, "-o", self.library.name, _WRAPPED, "-Wl,-z,defs", "-Wl,--warn-unresolved-symbols",
-                *self._parts.linker_flags, *self._parts.library_flags, str(runtime), str(binding),
-                "-Xlinker", "-rpath", "-Xlinker", str(binding.parent),  # -Wl would split a path at its commas
+                *self._parts.linker_flags, *self._libraries(),
             ]
         )  # fmt: skip
         if ran.returncode is None:
@@ -142,6 +155,10 @@ class Compiler:
         if ran.returncode != 0:
             return _link_failure(ran)
         return self._undefined(ran)
+
+    def _libraries(self) -> list[str]:
+        runtime, binding = self._prepared.runtime_lib, self._prepared.binding_lib
+        return [*self._parts.library_flags, str(runtime), *with_run_path(binding)]
 
     def _undefined(self, ran: Ran) -> BuildFailure | None:
         """Declared, used and never defined: PyTorch would fail to import the module."""

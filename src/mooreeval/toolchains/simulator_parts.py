@@ -93,7 +93,8 @@ class Parts:
         return [f"-isystem{p}" for p in (*ours, headers, headers / "torch/csrc/api/include", python)]
 
     @functools.cached_property
-    def _torch_flags(self) -> list[str]:
+    def torch_flags(self) -> list[str]:
+        """For code of ours that is compiled against PyTorch."""
         return [*self.include_flags[len(_OWN_HEADERS) :], "-D_GLIBCXX_USE_CXX11_ABI=1"]
 
     @functools.cached_property
@@ -138,7 +139,7 @@ class Parts:
         def write(folder: Path) -> None:
             ran = getattr(self, f"_{kind}")(folder, *needs)
             if ran.returncode != 0:
-                raise NotJudged(f"the simulator's {kind} did not build: {_first_error(ran.log)}")
+                raise NotJudged(f"the simulator's {kind} did not build: {first_error(ran.log)}")
             spent[kind] = ran.cpu_seconds
 
         path = self.cache.get_or_make(f"{kind}-{key}", write) / name
@@ -171,7 +172,7 @@ class Parts:
         ran = self._run(
             [
                 self.compiler, "-std=c++20", "-O1", "-g0", "-fPIC", "-fvisibility=hidden", "-shared", "-w", "all.cpp",
-                f"-I{SIMULATOR / 'device'}", f"-I{SIMULATOR / 'include'}", *self._torch_flags,
+                f"-I{SIMULATOR / 'device'}", f"-I{SIMULATOR / 'include'}", *self.torch_flags,
                 *self.library_flags[:3], f"-L{runtime.parent}", "-lmoore_sim",
                 f"-Wl,-soname,{DEVICE_NAME}", "-o", DEVICE_NAME,
             ],
@@ -184,7 +185,7 @@ class Parts:
         return self._run(
             [
                 self.compiler, "-std=c++20", "-O1", "-g0", "-fPIC", "-fvisibility=hidden", "-shared", "-w",
-                str(SIMULATOR / "binding" / "binding.cpp"), *self._torch_flags, *self.library_flags,
+                str(SIMULATOR / "binding" / "binding.cpp"), *self.torch_flags, *self.library_flags,
                 f"-Wl,-soname,{BINDING_NAME}", "-o", BINDING_NAME,
             ],
             folder,
@@ -265,6 +266,7 @@ def _torch_version(torch: Path) -> str:
     return found[1] if found else hashlib.sha256(text.encode()).hexdigest()
 
 
-def _first_error(log: str) -> str:
+def first_error(log: str) -> str:
+    """The first line of a compiler's log that speaks of an error."""
     rows = [row for row in log.splitlines() if "error" in row]
     return (rows or log.splitlines() or ["no message"])[0][:300]

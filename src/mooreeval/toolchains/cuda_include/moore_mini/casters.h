@@ -1,7 +1,9 @@
 // How pybind11 converts what tensor.h declares: as PyTorch's own types. For the bindings of modules that are built
 // against tensor.h; included before simulator/binding/binding.cpp.
 #pragma once
+#ifndef MOORE_MINI_SHIM
 #define MOORE_MINI_SHIM
+#endif
 #include "tensor.h"
 
 #include <torch/csrc/utils/pybind.h>

@@ -5,7 +5,7 @@
 #include "tensor.h"
 
 namespace moore_mini::cuda {
-void check(int error, const char* file, const char* function, int line);
+void check(cudaError_t error, const char* file, const char* function, int line);
 DeviceIndex current_device();
 DeviceIndex device_count();
 }  // namespace moore_mini::cuda
@@ -17,6 +17,6 @@ using namespace ::moore_mini::cuda;
 namespace c10::cuda {
 using namespace ::moore_mini::cuda;
 }
-#define C10_CUDA_CHECK(EXPR) ::moore_mini::cuda::check(static_cast<int>(EXPR), __FILE__, __func__, __LINE__)
+#define C10_CUDA_CHECK(EXPR) ::moore_mini::cuda::check((EXPR), __FILE__, __func__, __LINE__)
 #define C10_CUDA_KERNEL_LAUNCH_CHECK() C10_CUDA_CHECK(cudaGetLastError())
 #endif

@@ -1,6 +1,8 @@
 // What tensor.h and cuda.h declare, by PyTorch's own operators. Compiled once for each PyTorch.
+#ifndef MOORE_MINI_SHIM
 #define MOORE_MINI_SHIM
 #define MOORE_MINI_HALVES
+#endif
 #include "context.h"
 #include "guard.h"
 
@@ -189,8 +191,12 @@ DeviceIndex current_device() { return c10::cuda::current_device(); }
 DeviceIndex device_count() { return c10::cuda::device_count(); }
 cudaDeviceProp* getCurrentDeviceProperties() { return at::cuda::getCurrentDeviceProperties(); }
 void maybe_set_device(DeviceIndex device) { c10::cuda::MaybeSetDevice(device); }
-void check(int error, const char* file, const char* function, int line) {
-  c10::cuda::c10_cuda_check_implementation(error, file, function, line, true);
+void check(cudaError_t error, const char* file, const char* function, int line) {
+#ifdef MOORE_MINI_SHARED  // the simulator's own CUDAException.h
+  c10::cuda::moore_check(error, file, function, static_cast<uint32_t>(line));
+#else
+  c10::cuda::c10_cuda_check_implementation(static_cast<int32_t>(error), file, function, line, true);
+#endif
 }
 CUDAGuard::CUDAGuard(Device device) : before_(-1) {
   TORCH_CHECK(device.is_cuda(), "Expected a CUDA device, but got ", device.str());

@@ -21,7 +21,11 @@
 #include <c10/util/Half.h>
 #endif
 
+#ifdef MOORE_MINI_SHARED  // what is declared here comes from a library, not from the module itself
+#define MOORE_MINI_LOCAL __attribute__((visibility("default")))
+#else
 #define MOORE_MINI_LOCAL __attribute__((visibility("hidden")))
+#endif
 
 namespace moore_mini {
 

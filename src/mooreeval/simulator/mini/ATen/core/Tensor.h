@@ -1,0 +1,3 @@
+// ATen/core/Tensor.h for sources that are built against the small tensor header: see toolchains/simulator_mini.py.
+#pragma once
+#include <moore_mini/names.h>

@@ -1,0 +1,4 @@
+// c10/cuda/CUDAStream.h for sources that are built against the small tensor header: see toolchains/simulator_mini.py.
+#pragma once
+#include <moore_mini/names.h>
+#include <moore_mini/stream.h>
