@@ -6,14 +6,16 @@ The tolerance of a floating element is
 
 where ref is the float64 reference (float32 where there is none, and then without the noise term) and a slice is the
 element's line along the last dimension. Slices under 32 elements say little about scale: there the whole output is
-the slice. Integers and bool are compared exactly. NaN and infinity must stand where the reference has them, in a
+the slice. Slices with fewer than 32 elements that are not 0 say little about rounding: there the noise is the whole
+output's. Integers and bool are compared exactly. NaN and infinity must stand where the reference has them, in a
 complex number part by part.
 """
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -140,7 +142,8 @@ def _scaled_boxes(got: torch.Tensor, reference: Reference, tolerance: Tolerance)
     if exact or tolerance.rule == "allclose":
         yield from ((box, Scale()) for box in boxes(shape, chunk))
     elif shape and SHORT_SLICE <= shape[-1] <= chunk:
-        yield from ((box, _scale_per_line(reference[box])) for box in boxes(shape, chunk))
+        whole_noise = functools.cache(lambda: _scale_of_all(reference).noise)
+        yield from ((box, _scale_per_line(reference[box], whole_noise)) for box in boxes(shape, chunk))
     elif shape and shape[-1] > chunk:  # one line does not fit in a chunk: line by line
         for line in boxes(shape[:-1], limit=1):
             scale = _scale_of_all(reference[line])
@@ -168,7 +171,8 @@ def _best(reference: Reference) -> tuple[torch.Tensor, torch.Tensor, torch.Tenso
     return own, torch.where(torch.isfinite(wide), wide, own), torch.where(torch.isfinite(noise), noise, 0.0)
 
 
-def _scale_per_line(reference: Reference) -> Scale:
+def _scale_per_line(reference: Reference, whole_noise: Callable[[], float] | None = None) -> Scale:
+    """`whole_noise`: that of the output which the lines belong to, for those that hardly show any."""
     own, best, noise = _best(reference)
     known = torch.isfinite(own) & torch.isfinite(best)
     size = torch.where(known, best.abs(), 0.0)
@@ -177,7 +181,12 @@ def _scale_per_line(reference: Reference) -> Scale:
     parts = torch.where(largest > 0, size / largest, 0.0)
     count = known.sum(-1, keepdim=True).clamp(min=1)
     rms = largest * ((parts * parts).sum(-1, keepdim=True) / count).sqrt()
-    return Scale(rms, 0.0 if noise is None else torch.where(known, noise, 0.0).amax(-1, keepdim=True))
+    if noise is None:
+        return Scale(rms, 0.0)
+    most = torch.where(known, noise, 0.0).amax(-1, keepdim=True)
+    if whole_noise is not None and (sparse := (size > 0).sum(-1, keepdim=True) < SHORT_SLICE).any():
+        most = torch.where(sparse, whole_noise(), most)
+    return Scale(rms, most)
 
 
 def _scale_of_all(reference: Reference) -> Scale:

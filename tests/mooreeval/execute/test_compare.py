@@ -92,6 +92,28 @@ def test_the_references_own_rounding_error_widens_the_tolerance_of_its_line_only
     assert fault.first[0] == 1
 
 
+def of_cancelled_sums(offset: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """min(x + y, 0) summed in two orders in float32, and once in float64; a share of the elements is not 0."""
+    x, y, z = (randn(20000, 64, dtype=torch.float64, seed=seed) for seed in (1, 2, 3))
+    x += offset
+    narrow = x.float(), y.float(), z.float()
+    x, y, z = (t.double() for t in narrow)
+    first = ((narrow[0] + narrow[1]) + narrow[2]).clamp(max=0)
+    second = (narrow[0] + (narrow[1] + narrow[2])).clamp(max=0)
+    return second, first, (x + y + z).clamp(max=0)
+
+
+@pytest.mark.parametrize("offset", [0.0, 4.0, 5.5])
+def test_a_line_of_almost_only_zeros_has_the_rounding_error_of_the_whole_output(offset):
+    got, own, wide = of_cancelled_sums(offset)
+    assert compare_outputs(got, own, wide) is None
+    sparse = int((wide != 0).sum(-1).argmin())
+    got[sparse, 5] -= 1e-4
+    fault = compare_outputs(got, own, wide)
+    assert fault is not None
+    assert fault.wrong == 1
+
+
 def test_values_are_measured_from_the_float64_reference():
     wide = torch.full((64,), 1.0, dtype=torch.float64)
     own = wide.float() + 1e-3
