@@ -109,7 +109,8 @@ def judged(verifier: LocalVerifier, task: Task, candidate: Candidate | NoCandida
 
 def _kept(verdict: Verdict) -> Row:
     fields = (
-        "status", "reason", "q", "device", "device_seconds", "stage_seconds", "timing", "warnings", "seed", "versions",
+        "status", "reason", "q", "device", "device_seconds",
+        "shared_device_seconds", "stage_seconds", "build_tiers", "timing", "warnings", "seed", "versions",
         "task_hash", "candidate_hash", "config_hash",
     )  # fmt: skip
     return verdict.model_dump(mode="json", include=set(fields))

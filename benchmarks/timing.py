@@ -3,8 +3,9 @@
     python benchmarks/timing.py --out runs/timing.json [--repeats 20] [--minutes 8] [--only relu_36us]
 
 The cases are float4 ReLUs whose sizes aim at these times on a device that moves 4 TB/s and launches in 3 us, ten ReLUs
-in a row for 10 ms, and tiled matrix products in float32. Each is judged `--repeats` times with its build cached, all
-cases in turn, each time under another secret: other inputs, other queue lengths, other places that are looked at.
+in a row for 10 ms, one as large as KernelBench's largest, and tiled matrix products in float32. Each is judged
+`--repeats` times with its build cached, all cases in turn, each time under another secret: other inputs, other queue
+lengths, other places that are looked at.
 
 Spread is (largest - smallest) / median of the speed-ups over PyTorch, sd their standard deviation over the median.
 Wrong decisions: a reward may ask whether a candidate is 1.1 times as fast. The speed-ups found are scaled so that their
@@ -155,6 +156,7 @@ def _matmul(rows: int) -> Case:
 CASES = (
     _relu("5us", 64), _relu("10us", 224), _relu("20us", 528), _relu("36us", 1024), _relu("130us", 4096),
     _relu("1ms", 28672), _relu("10ms", 28672, 10), _matmul(1024), _matmul(1536), _matmul(2048),
+    _matmul(4096), _relu("3ms", 98304),  # KernelBench's square product, and as many elements as its largest ReLU
 )  # fmt: skip
 
 

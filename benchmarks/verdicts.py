@@ -19,10 +19,11 @@ The peer's commit is read from PEER/COMMIT or from git. `--alone` adds passes of
 imports the peer and calls nothing; with `--backend simulator` there are no device times: both are for trying this
 program where there is no GPU.
 
-Verdicts a minute are those of a pass over its wall time; the device's idle share is 1 - (seconds that verdicts held it
-alone) / (wall time); CPU seconds are the judge's and all its children's, the verifier's start included. Every run that
-is started is listed in OUT. After `--minutes` none is begun, and the same command goes on where it stopped, as long
-as CACHE is kept. A pass in several pieces has their walls added up; at the end of each piece workers idle.
+Verdicts a minute are those of a pass over its wall time. The device is held by one verdict alone while it is timed, by
+several during their trials; it idles where none has it, which is looked at ten times a second. CPU seconds are the
+judge's and all its children's, the verifier's start included. Every run that is started is listed in OUT. After
+`--minutes` none is begun, and the same command goes on where it stopped, as long as CACHE is kept. A pass in several
+pieces has their walls added up; at the end of each piece workers idle.
 """
 
 from __future__ import annotations
@@ -37,13 +38,14 @@ import shutil
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from leaderboard import answers
 from run_list import Row, RunList, judged, markdown
@@ -58,6 +60,7 @@ from mooreeval.verify import LocalVerifier
 PEER = Path(__file__).parent / "kernelbench_peer.py"
 PEER_VERDICTS = ("correct", "incorrect", "compile_error", "timed_out")
 _MARK = "of-run.txt"
+LOOK_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
@@ -193,7 +196,7 @@ def judge(this: Pass, runs: RunList, args: argparse.Namespace, end: float) -> No
     with LocalVerifier(config) as verifier:
         _prepare(verifier)
         start, rows = time.monotonic(), []
-        with ThreadPoolExecutor(this.workers) as pool:
+        with _Watch(verifier) as watch, ThreadPoolExecutor(this.workers) as pool:
             for row in pool.map(lambda row: _verdict(verifier, this.name, row, runs, end), todo):
                 rows += [row] if row else []
         wall = time.monotonic() - start
@@ -201,8 +204,34 @@ def judge(this: Pass, runs: RunList, args: argparse.Namespace, end: float) -> No
         return
     runs.segment(
         which=this.name, verdicts=len(rows), wall_seconds=round(wall, 2), cpu_seconds=round(_cpu_seconds() - cpu, 1),
-        device_seconds=round(sum(row.get("device_seconds") or 0.0 for row in rows), 3),
+        idle_seconds=round(wall * watch.idle_share(), 3),
     )  # fmt: skip
+
+
+class _Watch(threading.Thread):
+    """Looks again and again whether anybody has the device, while it is used as a context."""
+
+    def __init__(self, verifier: LocalVerifier) -> None:
+        super().__init__(name="device watch", daemon=True)
+        self._turns = getattr(verifier._toolchain, "turns", None)  # a simulated device has none
+        self._over, self._looks, self._idle = threading.Event(), 0, 0
+
+    def run(self) -> None:
+        while self._turns and not self._over.wait(LOOK_SECONDS):
+            self._looks += 1
+            self._idle += self._turns.is_idle()
+
+    def idle_share(self) -> float:
+        """Of the looks; 0 where there was none."""
+        return self._idle / max(self._looks, 1)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self.join()
 
 
 def _drop_what_answers_left(cache: Path) -> None:
@@ -282,8 +311,8 @@ def _peer_run(row: Row, folder: Path, args: argparse.Namespace) -> Row:
 def report(runs: RunList) -> str:
     """The tables, with what they were made by."""
     names = list(dict.fromkeys(segment["which"] for segment in runs.segments))
-    head = ["pass", "verdicts", "wall s", "verdicts/min", "device held s, median", "90 %", "device idle",
-            "one verdict, wall s", "of it build", "CPU-s a verdict", "statuses"]  # fmt: skip
+    head = ["pass", "verdicts", "wall s", "verdicts/min", "device alone s, median", "90 %", "beside others",
+            "device idle", "one verdict, wall s", "of it build", "CPU-s a verdict", "statuses"]  # fmt: skip
     parts = [f"`{runs.command}`", runs.machine(), markdown(head, [_line(runs, name) for name in names])]
     if runs.plan["sample"]:
         parts += [f"KernelBench {runs.plan['peer_commit']}", _peer_table(runs), _ratios(runs)]
@@ -293,22 +322,23 @@ def report(runs: RunList) -> str:
 
 
 def _line(runs: RunList, name: str) -> list[str]:
-    wall, count, cpu, held = _sums(runs, name)
+    wall, count, cpu, idle = _sums(runs, name)
     rows = runs.ended(which=name)
-    each = [row["device_seconds"] for row in rows if row.get("device_seconds")]
+    held = [(row["device_seconds"], row["shared_device_seconds"]) for row in rows if row.get("device_seconds")]
+    alone, shared = [all_of_it - part for all_of_it, part in held], [part for _all_of_it, part in held]
     builds = [row["stage_seconds"]["build"] for row in rows if "build" in row.get("stage_seconds", {})]
     statuses = ", ".join(f"{status} {n}" for status, n in Counter(row["status"] for row in rows).most_common())
     return [
-        name, str(count), f"{wall:.0f}", f"{60 * count / wall:.1f}", _number(each, 0.5), _number(each, 0.9),
-        f"{100 * (1 - held / wall):.0f} %" if each else "-", _number([row["wall_seconds"] for row in rows], 0.5),
-        _number(builds, 0.5), f"{cpu / count:.1f}", statuses,
+        name, str(count), f"{wall:.0f}", f"{60 * count / wall:.1f}", _number(alone, 0.5), _number(alone, 0.9),
+        _number(shared, 0.5), f"{100 * idle / wall:.0f} %" if held else "-",
+        _number([row["wall_seconds"] for row in rows], 0.5), _number(builds, 0.5), f"{cpu / count:.1f}", statuses,
     ]  # fmt: skip
 
 
 def _sums(runs: RunList, name: str) -> tuple[float, int, float, float]:
-    """Wall seconds, verdicts, CPU seconds and seconds of the device of all pieces of a pass."""
+    """Wall seconds, verdicts, CPU seconds and seconds without a verdict on the device of all pieces of a pass."""
     pieces = [s for s in runs.segments if s["which"] == name and s["verdicts"]]
-    sums = [sum(s[key] for s in pieces) for key in ("wall_seconds", "verdicts", "cpu_seconds", "device_seconds")]
+    sums = [sum(s[key] for s in pieces) for key in ("wall_seconds", "verdicts", "cpu_seconds", "idle_seconds")]
     return sums[0] or 1e-9, sums[1] or 1, sums[2], sums[3]
 
 

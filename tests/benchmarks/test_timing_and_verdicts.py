@@ -71,6 +71,7 @@ def test_the_table_of_times_tells_spread_and_decisions(tmp_path: Path) -> None:
 
 def _judged(**more: Any) -> dict[str, Any]:
     fixed = {"status": "correct", "reason": "", "device_seconds": 1.5, "wall_seconds": 4.0, "device": "a GPU"}
+    fixed["shared_device_seconds"] = 0.5
     return {**fixed, "stage_seconds": {"build": 2.0}, "versions": {"driver": "580"}, "warnings": [], **more}
 
 
@@ -81,10 +82,10 @@ def test_rates_are_compared_on_what_the_peer_judged(tmp_path: Path) -> None:
         runs.end(runs.start(which="cold sample", id=answer), _judged())
         theirs = {"status": status, "wall_seconds": 60.0, "build_seconds": 50.0}
         runs.end(runs.start(which="peer cold", id=answer), theirs)
-    sums = {"verdicts": 2, "wall_seconds": 6.0, "cpu_seconds": 20.0, "device_seconds": 3.0}
+    sums = {"verdicts": 2, "wall_seconds": 6.0, "cpu_seconds": 20.0, "idle_seconds": 3.0}
     runs.segment(which="cold sample", **sums)
     text = verdicts.report(runs)
-    assert "| cold sample | 2 | 6 | 20.0 | 1.50 | 1.50 | 50 % | 4.00 | 2.00 | 10.0 | correct 2 |" in text
+    assert "| cold sample | 2 | 6 | 20.0 | 1.00 | 1.00 | 0.50 | 50 % | 4.00 | 2.00 | 10.0 | correct 2 |" in text
     assert "| cold sample | 20.0 | 1 | 60.0 | 60.00 | 1.00 | 20.0 |" in text
     assert "| b | 4.0, correct | - | 60.0, none | - | 50.0 |" in text
 

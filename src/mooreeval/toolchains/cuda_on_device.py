@@ -40,7 +40,7 @@ class CudaOnDevice(CudaToolchain):
             confirm_share=config.confirm_share,
             pool=pool,
         )
-        self._turns = DeviceTurns(self.cache, f"device-{content_hash(self._visible)[:16]}", config.sharing)
+        self.turns = DeviceTurns(self.cache, f"device-{content_hash(self._visible)[:16]}", config.sharing)
         self._simulator = Parts(self.cache, self.pool, torch_dir)
         self.link_flags = tuple(launch_log.link_flags(self._launch_log))
 
@@ -67,7 +67,7 @@ class CudaOnDevice(CudaToolchain):
 
     def device_turn(self, *, shared: bool) -> AbstractContextManager[None]:
         """The device, across threads and processes that share this cache."""
-        return self._turns.shared() if shared else self._turns.alone()
+        return self.turns.shared() if shared else self.turns.alone()
 
     def recorder_options(self) -> dict[str, Any]:
         """A simulated device that says of itself what the real one does."""

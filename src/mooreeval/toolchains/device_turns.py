@@ -45,8 +45,17 @@ class DeviceTurns:
                 self._cache.wait(_LOOK_SECONDS)
             yield
 
+    def is_idle(self) -> bool:
+        """Whether nobody has it now."""
+        return not any(self._cache.is_locked(slot) for slot in self._slots)
+
     def _take_one(self, held: contextlib.ExitStack) -> bool:
-        with contextlib.ExitStack() as looking:
-            if not looking.enter_context(self._cache.lock_if_free(self._want)):
+        with self._cache.lock_if_free(self._want) as nobody_waits:
+            if not nobody_waits:
                 return False
-            return any(held.enter_context(self._cache.lock_if_free(slot)) for slot in self._shared)
+            for slot in self._shared:
+                with contextlib.ExitStack() as trying:
+                    if trying.enter_context(self._cache.lock_if_free(slot)):
+                        held.push(trying.pop_all())
+                        return True
+        return False

@@ -111,6 +111,16 @@ def test_closing_ends_all_waiting(tmp_path):
     assert len(errors) == 2
 
 
+def test_it_is_idle_while_nobody_has_it(tmp_path):
+    turns = DeviceTurns(FileCache(tmp_path), "device", 2)
+    assert turns.is_idle()
+    with turns.shared():
+        assert not turns.is_idle()
+    with turns.alone():
+        assert not turns.is_idle()
+    assert turns.is_idle()
+
+
 @pytest.mark.parametrize("sharing", [0, MOST_SHARING + 1])
 def test_an_impossible_number_of_sharers_is_refused(tmp_path, sharing):
     with pytest.raises(ValueError, match="can share a device"):
