@@ -15,6 +15,7 @@ import contextlib
 import platform
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -160,10 +161,12 @@ class LocalVerifier:
         draw = derive_seed(self.secret, "audit", task.task_hash, candidate.candidate_hash)
         if not self.audit.is_due(draw, verdict.build_tiers):
             return verdict
+        start = time.monotonic()
         full = self._judge_with(self._toolchain.fullest(), task, candidate, progress)
         difference = self.audit.compared(verdict.build_tiers, verdict.status, full.status)
         if difference is None:
-            return verdict
+            audited = {**verdict.stage_seconds, "audit": round(time.monotonic() - start, 4)}
+            return verdict.model_copy(update={"stage_seconds": audited})
         self._toolchain.use_fullest_alone()
         note = f"{difference}: fast ways to build are out of use in this run"
         return full.model_copy(update={"warnings": (*full.warnings, note)})

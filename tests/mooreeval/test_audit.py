@@ -69,7 +69,8 @@ def judge(verifier, text):
 
 
 def test_equal_verdicts_leave_the_fast_way_in_use(verifier):
-    assert judge(verifier, "right").reason == "mini"
+    verdict = judge(verifier, "right")
+    assert (verdict.reason, list(verdict.stage_seconds)) == ("mini", ["audit"])
     assert judge(verifier, "wrong by mini, wrong by full").status is Status.COMPILE_ERROR
     assert (verifier.audit.audited, verifier.audit.differences) == (2, [])
     assert judge(verifier, "right again").build_tiers == ("mini",)
