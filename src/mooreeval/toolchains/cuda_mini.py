@@ -15,7 +15,7 @@ from mooreeval.cache import FileCache
 from mooreeval.toolchains.base import Extension
 from mooreeval.toolchains.build_pool import BuildPool
 from mooreeval.toolchains.cuda_slim import Index
-from mooreeval.toolchains.cuda_slim_rules import INCLUDE, PYTORCHS, SCOPED, plain, reason_for_full
+from mooreeval.toolchains.cuda_slim_rules import INCLUDE, PYTORCHS, SCOPED, plain
 from mooreeval.toolchains.cuda_slim_tier import BINDING, PRELUDE, SlimTier
 from mooreeval.toolchains.cuda_tiers import SharedParts, gxx_command, link, nvcc_command, write_all
 from mooreeval.toolchains.cuda_toolkit import Toolkit
@@ -112,7 +112,7 @@ class MiniTier:
         return self._parts.has("mini-headers", "mini-shim", "mini-binding", "mini-prelude")
 
     def takes(self, job: Job) -> bool:
-        if reason_for_full(job.extension, job.flags.defined, self._slim.index):
+        if not self._slim.takes(job):
             return False
         return reason_against(job.extension, self._slim.index) is None
 

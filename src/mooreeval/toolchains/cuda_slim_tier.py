@@ -51,7 +51,8 @@ class SlimTier:
         return self._index
 
     def takes(self, job: Job) -> bool:
-        return reason_for_full(job.extension, job.flags.defined, self.index) is None
+        # Without CUDA the full build is without CUDA's headers.
+        return job.extension.with_cuda and reason_for_full(job.extension, job.flags.defined, self.index) is None
 
     def build(self, job: Job, workshop: Workshop, suspect: Phase | None) -> None:
         bindings = light_bindings(job.extension, job.module)

@@ -82,8 +82,9 @@ def gxx_command(toolkit: Toolkit, job: Job, includes: Sequence[Path], arguments:
 
 
 def _shared_flags(toolkit: Toolkit, job: Job, includes: Sequence[Path]) -> list[str]:
-    folders = [*includes, *toolkit.cuda_includes, toolkit.python_include]
-    system = [word for folder in folders for word in ("-isystem", str(folder))]
+    cuda = toolkit.cuda_includes if job.extension.with_cuda else []
+    own = ["."] if job.extension.headers else []
+    system = [word for folder in (*includes, *cuda, toolkit.python_include, *own) for word in ("-isystem", str(folder))]
     return [f"-DTORCH_EXTENSION_NAME={job.module}", *toolkit.common_flags, *system]
 
 

@@ -12,8 +12,8 @@ import inspect
 import os
 import re
 import tempfile
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from mooreeval.toolchains.base import Extension, Source
@@ -21,7 +21,7 @@ from mooreeval.toolchains.base import Extension, Source
 MAX_SOURCE_BYTES = 4 << 20
 MAX_HEADERS = 64
 CUDA_SUFFIXES = (".cu", ".cuh")
-_QUOTED_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
 IMPLICIT_CPP = "#include <torch/extension.h>"
 IMPLICIT_CUDA = "#include <torch/types.h>\n#include <cuda.h>\n#include <cuda_runtime.h>"
 
@@ -45,7 +45,7 @@ def extension_from_load_inline(call: dict[str, Any]) -> Extension:
         raise Refused("load_inline with sycl_sources is not a CUDA kernel", "SYCL sources")
     if not cpp and not cuda:
         raise Refused("load_inline was called without sources")
-    headers = not call.get("no_implicit_headers", False)
+    flags, folders = _flags(call)
     sources = [Source(f"cpp_sources[{i}]", "cpp", text) for i, text in enumerate(cpp)]
     sources += [Source(f"cuda_sources[{i}]", "cuda", text) for i, text in enumerate(cuda)]
     return Extension(
@@ -53,8 +53,9 @@ def extension_from_load_inline(call: dict[str, Any]) -> Extension:
         sources=tuple(sources),
         functions=_functions(call.get("functions")),
         with_cuda=bool(cuda) if call.get("with_cuda") is None else bool(call["with_cuda"]),
-        implicit_headers=headers,
-        **_flags(call),
+        headers=_private_headers([(s.text, None) for s in sources], folders),
+        implicit_headers=not call.get("no_implicit_headers", False),
+        **flags,
     )
 
 
@@ -67,28 +68,38 @@ def extension_from_load(call: dict[str, Any]) -> Extension:
     files = [Path(os.fspath(path)) for path in paths]
     sources = tuple(_read_source(file, file.name) for file in files)
     with_cuda = any(s.language == "cuda" for s in sources)
+    flags, folders = _flags(call)
+    beside = [(source.text, file.parent) for source, file in zip(sources, files, strict=True)]
     return Extension(
         name=_name(call),
         sources=sources,
         functions=None,
-        headers=_private_headers(files),
+        headers=_private_headers(beside, folders),
         with_cuda=with_cuda if call.get("with_cuda") is None else bool(call["with_cuda"]),
         implicit_headers=False,
-        **_flags(call),
+        **flags,
     )
 
 
-def _private_headers(files: Sequence[Path]) -> tuple[Source, ...]:
-    """Headers beside the sources that these, or such headers, include by a quoted name."""
+def _private_headers(units: Sequence[tuple[str, Path | None]], folders: Sequence[Path]) -> tuple[Source, ...]:
+    """Headers that the units, or such headers, include from the candidate's own folders.
+
+    `units`: texts, each with the folder that its quoted includes are looked for in first. `folders`: where all are
+    looked for then. A header is named by its path below the one of these that it was found in.
+    """
     found: dict[str, Source] = {}
-    todo = [(file.parent, file) for file in files]
+    todo = [(text, folder, PurePosixPath()) for text, folder in units]
     while todo and len(found) < MAX_HEADERS:
-        folder, file = todo.pop()
-        for name in _QUOTED_INCLUDE.findall(file.read_text("utf-8", "replace")):
-            header = folder / name
-            if name not in found and ".." not in Path(name).parts and header.is_file():
-                found[name] = _read_source(header, name)
-                todo.append((folder, header))
+        text, folder, below = todo.pop()
+        for quoted, angled in _INCLUDE.findall(text):
+            path = PurePosixPath(quoted or angled)
+            places = [(folder / path, below / path)] if quoted and folder else []
+            places += [(other / path, path) for other in folders]
+            header, name = next((place for place in places if place[0].is_file()), (None, path))
+            if header is None or str(name) in found or ".." in path.parts or path.is_absolute():
+                continue
+            found[str(name)] = _read_source(header, str(name))
+            todo.append((found[str(name)].text, header.parent, name.parent))
     return tuple(found.values())
 
 
@@ -145,12 +156,32 @@ def _functions(value: Any) -> tuple[tuple[str, str], ...] | None:
     raise Refused("functions must be a string, a list of strings or a dict")
 
 
-def _flags(call: dict[str, Any]) -> dict[str, Any]:
+def _flags(call: dict[str, Any]) -> tuple[dict[str, Any], list[Path]]:
+    """Flags, and the candidate's own include folders: these are known by what is found in them, as their paths change
+    from one process to the next."""
     names = {"cflags": "extra_cflags", "cuda_cflags": "extra_cuda_cflags", "ldflags": "extra_ldflags"}
-    flags = {ours: tuple(_strings(call.get(theirs), theirs)) for ours, theirs in names.items()}
-    folders = _strings(call.get("extra_include_paths"), "extra_include_paths")
-    flags["cflags"] += tuple(f"-I{folder}" for folder in folders)
-    return flags
+    flags = {ours: _strings(call.get(theirs), theirs) for ours, theirs in names.items()}
+    flags["cflags"] += [f"-I{folder}" for folder in _paths(call.get("extra_include_paths"))]
+    folders: list[Path] = []
+    for group in ("cflags", "cuda_cflags"):
+        own = [flag for flag in flags[group] if _is_own_folder(flag)]
+        folders += [Path(flag[2:]) for flag in own]
+        flags[group] = [flag for flag in flags[group] if flag not in own]
+    return {name: tuple(group) for name, group in flags.items()}, list(dict.fromkeys(folders))
+
+
+def _paths(value: Any) -> list[str]:
+    items = [value] if isinstance(value, str | os.PathLike) else value
+    if isinstance(items, Iterable):
+        items = [os.fspath(item) if isinstance(item, os.PathLike) else item for item in items]
+    return _strings(items, "extra_include_paths")
+
+
+def _is_own_folder(flag: str) -> bool:
+    if not re.fullmatch(r"-I[^\s\"']+", flag):
+        return False
+    folder = Path(flag[2:])
+    return _is_the_candidates(folder.resolve()) and folder.is_dir()
 
 
 class Interceptor:

@@ -1,4 +1,4 @@
-"""What needs no compiler to be refused, alike for every toolchain: flags, size, and places in words."""
+"""What needs no compiler to be refused, alike for every toolchain: flags, size, calls that PyTorch cannot build."""
 
 from __future__ import annotations
 
@@ -12,11 +12,16 @@ MAX_SOURCE_CHARS = 1 << 20
 
 
 def refused_unread(extension: Extension, illegal_flags: Sequence[str]) -> BuildFailure | None:
-    """A flag that is not allowed, or more source than anyone reads."""
+    """A flag that is not allowed, more source than anyone reads, or CUDA that PyTorch gives to no compiler of CUDA."""
     if illegal_flags:
         return BuildFailure("illegal", f"compiler flag not allowed: {illegal_flags[0][:200]}", rule="compiler_flag")
     if sum(len(s.text) for s in (*extension.sources, *extension.headers)) > MAX_SOURCE_CHARS:
         return BuildFailure("unsupported", "more than a million characters of source", feature="source too large")
+    if not extension.with_cuda and any(source.language == "cuda" for source in extension.sources):
+        # torch.utils.cpp_extension calls g++ for it, which takes a .cu for an object file and skips it; the linker
+        # then misses what was to be made of it.
+        reason = "with_cuda=False leaves CUDA sources to the C++ compiler, which does not read them: leave it out"
+        return BuildFailure("compile_error", reason)
     return None
 
 

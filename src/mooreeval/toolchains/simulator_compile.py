@@ -74,6 +74,7 @@ class Compiler:
     def _begin(self, extension: Extension) -> None:
         self._texts = {s.name: s.text for s in (*extension.sources, *extension.headers)}
         self._includes = {path for text in self._texts.values() for path in _INCLUDE.findall(text)}
+        self._own_folder = ["-idirafter", "."] if extension.headers else []
         self._write_headers(extension)
 
     def _apart_if_need_be(
@@ -140,7 +141,7 @@ class Compiler:
             prelude = self._parts.prelude(self._half_operators, with_python) if special else self._prepared.prelude
         return [
             *candidate_flags(self._half_operators), f"-fdebug-prefix-map={self._scratch}=.", "-include", str(prelude),
-            *self._parts.include_flags,
+            *self._parts.include_flags, *self._own_folder,
         ]  # fmt: skip
 
     def _link(self, objects: list[str]) -> BuildFailure | list[Message] | None:

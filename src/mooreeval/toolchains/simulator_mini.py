@@ -148,7 +148,7 @@ class MiniCompiler(Compiler):
     def _compile_flags(self) -> list[str]:
         return [
             *candidate_flags(False), f"-fdebug-prefix-map={self._scratch}=.", "-include", str(self._tier.prelude),
-            *self._tier.include_flags,
+            *self._tier.include_flags, *self._own_folder,
         ]  # fmt: skip
 
     def _libraries(self) -> list[str]:

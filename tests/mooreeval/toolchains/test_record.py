@@ -114,6 +114,52 @@ def test_a_wrong_keyword_raises_what_torch_would_raise(patched):
         cpp_extension.load_inline("a", "", KERNEL, nonsense=1)
 
 
+def test_a_quoted_header_is_looked_for_beside_the_file_that_includes_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("sub", "inc"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "b.h").write_text(f"// {folder}")
+    (tmp_path / "k.cu").write_text('#include "sub/a.h"\n#include <b.h>\n')
+    (tmp_path / "sub" / "a.h").write_text('#include "b.h"\n')
+    extension = extension_from_load({"name": "e", "sources": ["k.cu"], "extra_include_paths": "inc"})
+    assert {h.name: h.text for h in extension.headers} == {
+        "b.h": "// inc",
+        "sub/a.h": '#include "b.h"\n',
+        "sub/b.h": "// sub",
+    }
+
+
+@pytest.mark.parametrize("given", ["extra_include_paths", "extra_cflags", "extra_cuda_cflags"])
+def test_an_own_include_folder_is_known_by_what_is_in_it_and_not_by_its_name(tmp_path, monkeypatch, given):
+    """Its name is another one each time where tempfile has made it; the sources are the same."""
+    monkeypatch.chdir(tmp_path)
+    hashes = []
+    for name, text in (("one", "int x;"), ("two", "int x;"), ("three", "int y;")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mine.h").write_text(text)
+        folder = str(tmp_path / name)
+        extension = inline(
+            cuda_sources='#include <mine.h>\n#include "mine.h"\n#include <cuda.h>\n',
+            **{given: [folder] if given == "extra_include_paths" else ["-O3", f"-I{folder}"]},
+        )
+        assert [(h.name, h.text) for h in extension.headers] == [("mine.h", text)]
+        assert folder not in str(extension)
+        hashes.append(extension.content_hash())
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_folders_of_the_machine_are_not_read(tmp_path, monkeypatch):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "secret.h").write_text("int secret;")
+    monkeypatch.chdir(tmp_path / "mine")
+    monkeypatch.setattr(record.tempfile, "gettempdir", lambda: str(tmp_path / "mine"))
+    for folder in ("../other", str(tmp_path / "other"), "/usr/include"):
+        extension = inline(cuda_sources="#include <secret.h>\n#include <stdio.h>\n", extra_include_paths=[folder])
+        assert extension.headers == ()
+        assert extension.cflags == (f"-I{folder}",)
+
+
 def test_private_headers_are_recorded_with_their_own_and_nothing_from_elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sub").mkdir()

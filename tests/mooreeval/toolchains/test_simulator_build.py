@@ -9,7 +9,20 @@ import pytest
 from support.simulator_build import DECLARATION, HEAD, KERNEL, PLAIN, extension, run
 
 from mooreeval.toolchains.base import Artefact, BuildFailure, Extension, Recording, Source
+from mooreeval.toolchains.record import extension_from_load
 from mooreeval.toolchains.simulator import SimulatorToolchain
+
+FILES = {
+    "kernel.cu": '#include "sub/one.cuh"\n#include <two.cuh>\n'
+    "__global__ void k(float* x) { x[threadIdx.x] += ONE * TWO; }\n"
+    "void launch(float* x, int n) { k<<<1, n>>>(x); }\n",
+    "bind.cpp": "#include <torch/extension.h>\nvoid launch(float* x, int n);\n"
+    "torch::Tensor f(torch::Tensor x) { launch(x.data_ptr<float>(), x.numel()); return x; }\n"
+    'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n',
+    "sub/one.cuh": '#include "value.h"\n#define ONE VALUE\n',
+    "sub/value.h": "#pragma once\n#define VALUE 1.0f\n",
+    "inc/two.cuh": "#define TWO 2.0f\n",
+}
 
 
 @pytest.fixture(scope="module")
@@ -273,3 +286,23 @@ def test_half_operators_need_the_flag_that_load_inline_needs(toolchain: Simulato
     assert refused.kind == "compile_error"
     assert "__hadd" in refused.reason
     assert isinstance(built(("-U__CUDA_NO_HALF_OPERATORS__", "-U__CUDA_NO_HALF_CONVERSIONS__")), Artefact)
+
+
+def test_files_with_headers_of_their_own_build_as_pytorchs_load_builds_them(
+    toolchain: SimulatorToolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    call = {"name": "mine", "sources": ["bind.cpp", "kernel.cu"], "extra_include_paths": [str(tmp_path / "inc")]}
+    built = toolchain.build(extension_from_load(call), 600)
+    assert isinstance(built, Artefact), built
+    assert "[2.0, 3.0, 4.0]" in run(toolchain, built, 8, tmp_path / "report")
+
+
+def test_cuda_sources_without_cuda_are_refused_as_pytorch_cannot_build_them(toolchain: SimulatorToolchain) -> None:
+    failed = toolchain.build(extension(HEAD + KERNEL, with_cuda=False), 600)
+    assert isinstance(failed, BuildFailure)
+    assert (failed.kind, "with_cuda=False" in failed.reason) == ("compile_error", True)
+    assert isinstance(toolchain.build(extension(HEAD + PLAIN, with_cuda=True), 600), Artefact)
