@@ -37,6 +37,7 @@ _IN_USE_SECONDS = 600.0  # an entry used this recently is never evicted
 _NO_PATH_OF_A_LIBRARY = re.compile(r":|\$\{?(?:ORIGIN|LIB|PLATFORM)\b")  # see ld.so(8)
 _DROPPED = "dropped-"  # begins the name of an entry on its way out
 _HELD = ".held"  # ends the name of a staging folder that its owner has locked
+_CLOCK_SECONDS = 60.0  # clocks of machines that share a folder differ by so much
 _QUICK_SECONDS = 0.05
 _STALE_SECONDS = 6 * 3600.0  # a staging folder without a lock that is this old has no writer any more
 # Sums are to find what a disk lost, at 2 GB/s. Of a file beyond the first size, a precompiled header of 400 MB, blocks
@@ -196,7 +197,7 @@ class FileCache:
 
     def _evict(self) -> None:
         now = time.time()
-        entries = sorted(self._entries())
+        entries = sorted(self._entries(now))
         total = sum(size for _, size, _ in entries)
         for used, size, folder in entries:
             if total <= self.limit_bytes:
@@ -208,10 +209,15 @@ class FileCache:
         for lock in _listing(self.root / "locks"):
             remove_if_stale(lock)
 
-    def _entries(self) -> Iterator[tuple[float, int, Path]]:
+    def _entries(self, now: float) -> Iterator[tuple[float, int, Path]]:
+        """When each was last used, its size, and its folder. What was used before the clock was set back counts as used
+        now: it would else stay until the clock is there again, and newer entries would go in its place."""
         for folder in _listing(self.root / "entries"):
             with contextlib.suppress(OSError):
-                yield folder.stat().st_mtime, _bytes_on_disk(folder), folder
+                used = folder.stat().st_mtime
+                if used > now + _CLOCK_SECONDS:
+                    os.utime(folder, (now, now))
+                yield min(used, now), _bytes_on_disk(folder), folder
 
     def _publish(self, staging: Path, final: Path) -> None:
         for _ in range(3):

@@ -132,6 +132,38 @@ def test_the_least_recently_used_goes_first_and_fresh_entries_stay(tmp_path: Pat
     assert {p.name for p in (tmp_path / "entries").iterdir()} == {"new"}
 
 
+def test_entries_from_before_the_clock_was_set_back_go_in_their_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = FileCache(tmp_path, limit_bytes=200_000)
+    for key in ("a", "b"):
+        cache.put(key, write_bytes(80_000))
+    before = time.time()
+    monkeypatch.setattr(time, "time", lambda: before - 30 * 24 * 3600)
+    cache.put("new", write_bytes(80_000))
+    in_use = {p.name for p in (tmp_path / "entries").iterdir()}
+    assert in_use == {"a", "b", "new"}  # all count as used in the last minutes
+    monkeypatch.setattr(time, "time", lambda: before - 30 * 24 * 3600 + 3600)
+    os.utime(tmp_path / "entries" / "new", (time.time(), time.time()))
+    cache.put("newer", write_bytes(1000))
+    left = {p.name for p in (tmp_path / "entries").iterdir()}
+    assert "new" in left
+    assert not {"a", "b"} <= left
+
+
+def test_a_clock_that_jumps_ahead_takes_nothing_that_is_read_for_a_whole_entry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = FileCache(tmp_path, limit_bytes=100_000)
+    first = cache.put("a", write_bytes(80_000))
+    before = time.time()
+    monkeypatch.setattr(time, "time", lambda: before + 30 * 24 * 3600)
+    cache.put("b", write_bytes(80_000))
+    assert not first.exists()  # as a whole, or not at all
+    assert cache.get("a") is None
+    assert (cache.get_or_make("a", write_bytes(7)) / "data").stat().st_size == 7
+
+
 def test_the_folder_is_the_users_then_xdgs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("MOOREEVAL_CACHE", str(tmp_path / "own"))
     assert default_cache_dir() == tmp_path / "own"

@@ -17,11 +17,12 @@ from mooreeval.toolchains.simulator import SimulatorToolchain
 GOOD = "torch::Tensor f(torch::Tensor x) { return x + %d; }\n"
 WRONG = "torch::Tensor f(torch::Tensor x) { return y + %d; }\n"
 
+# It is no process group of its own: g++'s and nvcc's programs are in that of the wrapper.
 _WRAPPER = """#!{python}
 import os, pathlib, signal, subprocess, sys, time
 real, program, number, count = {real!r}, {program!r}, {number}, pathlib.Path(__file__ + ".count")
 left = int(count.read_text())
-if not left or "-dumpfullversion" in sys.argv:
+if not left or {{"-dumpfullversion", "--version", "--dryrun"}} & {{*sys.argv}}:
     os.execv(real, [real, *sys.argv[1:]])
 child = subprocess.Popen([real, *sys.argv[1:]])
 while child.poll() is None:
@@ -30,7 +31,7 @@ while child.poll() is None:
             head, _, tail = stat.read_text().rpartition(")")
         except OSError:
             continue
-        if head.endswith("(" + program) and int(tail.split()[1]) == child.pid:
+        if head.endswith("(" + program) and int(tail.split()[2]) == os.getpgrp():
             os.kill(int(stat.parent.name), number)
             count.write_text(str(left - 1))
             sys.exit(child.wait())
@@ -53,7 +54,12 @@ def prepared_cache(folder: Path) -> Path:
     parts = SimulatorToolchain()
     prepared = parts.prepare()
     paths = (prepared.runtime_lib, prepared.device_lib, prepared.binding_lib, prepared.prelude)
-    for entry in {path.parent for path in paths if path}:
+    entries = {path.parent for path in paths if path}
+    if parts._mini:
+        entries |= {
+            parts.cache.root / "entries" / parts._mini._key(f"mini-{n}") for n in ("library", "prelude", "names")
+        }
+    for entry in entries:
         shutil.copytree(entry, folder / "entries" / entry.name, copy_function=_link, dirs_exist_ok=True)
     return folder
 
@@ -65,25 +71,26 @@ def _link(source: str, target: str) -> None:
         shutil.copy2(source, target)
 
 
-def falling_gxx(folder: Path, program: str, number: int, times: int) -> str:
-    """A PATH on which g++ has one of its programs ended by a signal, the first `times` that it is called."""
-    folder.mkdir()
-    real = shutil.which("g++")
-    (folder / "g++").write_text(
-        _WRAPPER.format(python=sys.executable, real=real, program=program, number=int(number)), encoding="utf-8"
-    )
-    (folder / "g++").chmod(0o755)
-    (folder / "g++.count").write_text(str(times))
-    return f"{folder}{os.pathsep}{os.environ['PATH']}"
+def falling_gxx(folder: Path, program: str, number: int, times: int, compiler: str = "g++") -> str:
+    """A PATH on which a compiler has one of its programs ended by a signal, the first `times` that it is called."""
+    real = shutil.which(compiler)
+    text = _WRAPPER.format(python=sys.executable, real=real, program=program, number=int(number))
+    path = _in_place_of(compiler, text, folder)
+    (folder / f"{compiler}.count").write_text(str(times))
+    return path
 
 
-def scripted_gxx(folder: Path, script: str) -> str:
-    """A PATH on which g++ is a shell script; `$REAL` is the real one."""
+def scripted_gxx(folder: Path, script: str, compiler: str = "g++") -> str:
+    """A PATH on which a compiler is a shell script; `$REAL` is the real one."""
+    asked = '*-dumpfullversion*|*--version*|*--dryrun*) exec $REAL "$@"'
+    text = f'#!/bin/sh\nREAL={shutil.which(compiler)}\ncase "$*" in {asked};; esac\n{script}\n'
+    return _in_place_of(compiler, text, folder)
+
+
+def _in_place_of(compiler: str, text: str, folder: Path) -> str:
     folder.mkdir()
-    real = shutil.which("g++")
-    text = f'#!/bin/sh\nREAL={real}\ncase "$*" in *-dumpfullversion*) exec $REAL "$@";; esac\n{script}\n'
-    (folder / "g++").write_text(text, encoding="utf-8")
-    (folder / "g++").chmod(0o755)
+    (folder / compiler).write_text(text, encoding="utf-8")
+    (folder / compiler).chmod(0o755)
     return f"{folder}{os.pathsep}{os.environ['PATH']}"
 
 

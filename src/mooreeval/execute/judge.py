@@ -17,7 +17,7 @@ from typing import Any
 
 from mooreeval.candidate import Candidate
 from mooreeval.config import SimulatorConfig, VerifyConfig
-from mooreeval.errors import TaskError, Transient
+from mooreeval.errors import NotJudged, TaskError, Transient
 from mooreeval.execute import conclude
 from mooreeval.execute.answers import LoadAnswer, Malformed, Report, TrialAnswer
 from mooreeval.execute.asking import (
@@ -103,12 +103,12 @@ class Judgement:
     def _judged(self, recorder: Child, reference: Child) -> Conclusion:
         """Record, build, run; from the beginning where the run asks for an extension that only a forward pass does."""
         try:
-            return self._record(recorder) or self._build() or self._run(reference)
+            return self._record(recorder) or self._build() or self._run_what_was_built(reference)
         except _AskedForMore:
             self.evidence.forget_the_run()
         with self._processes.spawn("recorder") as again:
             self._processes.begin_stand_in(again)
-            return self._record(again, forward=True) or self._build() or self._run(reference)
+            return self._record(again, forward=True) or self._build() or self._run_what_was_built(reference)
 
     # ---------------------------------------------------------------------------------------------------------- helpers
     def _seed(self, purpose: str, trial: int = 0) -> int:
@@ -225,8 +225,19 @@ class Judgement:
         """What the built modules take from elsewhere, before any of it runs."""
         evidence = self.evidence
         with self._stage("legality"):
-            hits = binary_hits(evidence.artefacts, evidence.recording, self._source_map(), self.config.policy)
+            try:
+                hits = binary_hits(evidence.artefacts, evidence.recording, self._source_map(), self.config.policy)
+            except NotJudged:
+                self._require_artefacts()
+                raise
+        if hits:
+            self._require_artefacts()
         return conclude.broken_rules(hits)
+
+    def _require_artefacts(self) -> None:
+        """Before what was built is held against the candidate: others share the cache, and may clear it."""
+        if not self._toolchain.still_has(self.evidence.artefacts):
+            raise Transient("what was built was lost from the cache while it was judged")
 
     def _tell_apart(self, name: str, stage: str, seconds: float) -> None:
         """Seconds that a stage spent waiting for others, as a stage of their own."""
@@ -239,6 +250,12 @@ class Judgement:
         return SourceMap(self.candidate.code, self.evidence.recording)
 
     # ------------------------------------------------------------------------------------------------------------- run
+    def _run_what_was_built(self, reference: Child) -> Conclusion:
+        conclusion = self._run(reference)
+        if conclusion.status is not Status.CORRECT:
+            self._require_artefacts()
+        return conclusion
+
     def _run(self, reference: Child) -> Conclusion:
         """Trials and timing. A failure that others on the device may be to blame for is had again without them."""
         evidence = self.evidence

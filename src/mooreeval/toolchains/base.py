@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,6 +91,10 @@ class Toolchain(Protocol):
     facts: Any  # of a real device: `toolchains.cuda_probe.DeviceFacts`
 
     def build(self, extension: Extension, deadline_seconds: float) -> Artefact | BuildFailure: ...
+
+    def still_has(self, artefacts: Sequence[Artefact]) -> bool:
+        """Are they, and what they load, as they were built? Others share the cache, and may clear it."""
+        ...
 
     def close(self) -> None:
         """End every compiler that runs, and all waiting for one."""

@@ -1,7 +1,7 @@
 """Where compilers run: a slot for each, shared by all threads and processes that use one cache folder.
 
-    ROOT/slots/N         one file a slot, locked by whoever runs a compiler in it, with the memory that it claims;
-                         a lock dies with its process
+    ROOT/slots/N         one file a slot, locked by whoever runs a compiler in it, with the memory that it claims and
+                         since when; a lock dies with its process
     lock `slots-turn`    held by who waits at the head of the queue; the others wait behind, first come first served
     lock `slots-begun`   the same for builds that have had a slot before: they go first, and so the first of many ends
                          long before the last
@@ -63,7 +63,7 @@ class CompilerCrashed(NotJudged):
 
 @dataclass(frozen=True)
 class Claim:
-    """A compiler that runs: when it began, in seconds since 1970, and how many bytes it may come to take."""
+    """A compiler that runs: when it began, by the machine's monotonic clock, and how many bytes it may come to take."""
 
     start: float
     memory: int
@@ -147,7 +147,7 @@ class BuildPool:
                     free = handle
             if free is not None and self._has_memory(others, memory):
                 with self._cache.told_clearly():
-                    os.pwrite(free, b"%-20d" % memory, 0)  # also the time at which it began
+                    os.pwrite(free, b"%-20d %-20.3f" % (memory, time.monotonic()), 0)
                 taken, free = free, None
                 return taken
             return None
@@ -162,8 +162,7 @@ class BuildPool:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            text = os.pread(handle, 20, 0).strip()
-            others.append(Claim(os.fstat(handle).st_mtime, int(text) if text.isdigit() else self._bytes))
+            others.append(_claim(os.pread(handle, 64, 0), self._bytes))
             os.close(handle)
             return None
         return handle
@@ -172,8 +171,17 @@ class BuildPool:
         """One compiler may always run; another where memory is left when those that just began have taken theirs."""
         if not others or not self._minds_memory:
             return True
-        growing = sum(claim.memory for claim in others if time.time() - claim.start < _GROWING_SECONDS)
+        growing = sum(claim.memory for claim in others if time.monotonic() - claim.start < _GROWING_SECONDS)
         return self._machine.available_bytes() >= growing + memory
+
+
+def _claim(text: bytes, usual: int) -> Claim:
+    """What stands in a slot's file; one that cannot be read is of a usual compiler that has just begun."""
+    try:
+        memory, start = text.split()[:2]
+        return Claim(float(start), int(memory))
+    except ValueError:
+        return Claim(time.monotonic(), usual)
 
 
 def _own_fault(ran: Ran) -> Fault | None:

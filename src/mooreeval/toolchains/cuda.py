@@ -123,6 +123,10 @@ class CudaToolchain:
             built = self._kept.get(key, extension, job.module) or self._make(key, job, clock)
         return replace(built, waited_seconds=clock.waited_seconds)
 
+    def still_has(self, artefacts: Sequence[Artefact]) -> bool:
+        """Are they as they were built?"""
+        return all(self._kept.has(artefact) for artefact in artefacts)
+
     def fullest(self) -> Self:
         """The same toolchain with its last way to build alone."""
         fullest = copy.copy(self)

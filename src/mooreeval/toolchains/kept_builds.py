@@ -44,6 +44,10 @@ class KeptBuilds:
             self._cache.drop(key)
             return None
 
+    def has(self, artefact: Artefact) -> bool:
+        """Is an artefact of `get` or `put` still as it was?"""
+        return self._cache.get(artefact.path.parent.name) == artefact.path.parent
+
     def put(
         self, key: str, extension: Extension, module_name: str, built: Built | BuildFailure
     ) -> Artefact | BuildFailure:

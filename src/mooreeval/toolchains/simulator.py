@@ -132,6 +132,11 @@ class SimulatorToolchain:
             built = kept or self._make(key, extension, flags, prepared, clock, mini)
         return replace(built, waited_seconds=clock.waited_seconds)
 
+    def still_has(self, artefacts: Sequence[Artefact]) -> bool:
+        """Are they, and the libraries that they load, as they were built?"""
+        shared = self._prepared is None or self._are_there(self._prepared)
+        return shared and all(self._kept.has(artefact) for artefact in artefacts)
+
     def findings(
         self, report: dict[str, Any], artefacts: list[Artefact], candidate_text: str, recording: Recording
     ) -> list[Finding]:

@@ -188,11 +188,34 @@ def test_another_compiler_waits_for_memory_and_the_first_never_does(tmp_path: Pa
         assert run(poor, "true", tmp_path).waited_seconds > 0.2
         first.result()
     enough_for_one_more = pool(tmp_path / "cache", None, Small(available=5 << 30))
-    young, old = Claim(time.time(), 2 << 30), Claim(time.time() - 60, 2 << 30)
+    young, old = Claim(time.monotonic(), 2 << 30), Claim(time.monotonic() - 60, 2 << 30)
     assert enough_for_one_more._has_memory([young, old], 2 << 30)
     assert not enough_for_one_more._has_memory([young, young], 2 << 30)  # those take theirs yet
     assert not enough_for_one_more._has_memory([young], 4 << 30)
     assert enough_for_one_more._has_memory([old, old], 4 << 30)
+
+
+@pytest.mark.parametrize("days", [-30, 30])
+def test_a_clock_that_jumps_changes_no_deadline_and_no_claim(
+    days: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who holds a slot, and one whose compiler is over its deadline, are the same before and after."""
+    other = holder(tmp_path, "sleep 600")
+    assert becomes(lambda: taken(tmp_path))
+    two = pool(tmp_path, builds=None, machine=Small(available=3 << 30))
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + days * 24 * 3600)
+    assert two._free_slot(2 << 30) is None  # the other one is young and will grow
+    other.kill()
+    other.wait()
+    clock = BuildClock(0.5)
+    assert two.run([SH, "-c", "sleep 600"], tmp_path, clock).returncode is None
+    assert clock.left < 0.1
+
+
+def taken(cache: Path) -> bool:
+    """Has somebody written a claim?"""
+    return any(path.read_text().strip() for path in (cache / "slots").glob("*"))
 
 
 def test_compilers_give_way_where_they_are_told_to(tmp_path: Path) -> None:

@@ -189,8 +189,50 @@ def test_a_candidate_whose_compiler_was_killed_is_judged_again_once(
         assert (verdict.status, verdict.q) == (Status.CORRECT, 1), verdict.reason
 
 
+def spoil(cache: Path, how: str) -> None:
+    """What power loss, a full disk, or somebody who clears the cache leaves of modules."""
+    for library in (cache / "entries").glob("module-*/module.so"):
+        whole = library.read_bytes()
+        if how == "gone":
+            shutil.rmtree(library.parent)
+        else:
+            library.write_bytes(bytes(len(whole)) if how == "zeros" else whole[:4096])
+
+
+@pytest.mark.parametrize(("when", "how"), [("load", "gone"), ("load", "head"), ("load", "zeros"), ("legality", "head")])
+def test_a_module_that_is_lost_before_it_is_loaded_is_built_and_judged_again(
+    when: str, how: str, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOOREEVAL_CACHE", str(cache))
+    task, candidate = make_task("plus", TASK), Candidate(CANDIDATE)
+    reached = []
+
+    def spoil_the_first(stage: str) -> None:
+        reached.extend([stage] if stage == when else [])
+        if stage == when and len(reached) == 1:
+            spoil(cache, how)
+
+    with LocalVerifier(load_config(settings=["backend=simulator", "trials=1"])) as verifier:
+        verdict = verifier.verify(task, candidate, spoil_the_first)
+        assert (verdict.status, len(reached)) == (Status.CORRECT, 2), verdict.reason
+
+
+def test_a_module_that_is_lost_each_time_is_not_judged(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MOOREEVAL_CACHE", str(cache))
+    settings = ["backend=simulator", "trials=1"]
+    with (
+        LocalVerifier(load_config(settings=settings)) as verifier,
+        pytest.raises(Transient, match="lost from the cache"),
+    ):
+        verifier.verify(
+            make_task("plus", TASK),
+            Candidate(CANDIDATE),
+            lambda stage: spoil(cache, "gone") if stage == "load" else None,
+        )
+
+
 FULL = """
-import contextlib, json, os, sys
+import contextlib, json, os, shutil, sys
 from pathlib import Path
 from mooreeval.cache import FileCache
 from mooreeval.candidate import Candidate
@@ -224,6 +266,18 @@ def compile_it():
 
 attempt(compile_it)
 
+def compile_cuda():
+    with cache.scratch("build-") as folder:
+        (folder / "a.cu").write_text("__global__ void k() {}\\n")
+        with contextlib.suppress(OSError):
+            fill(folder)
+        BuildPool(cache).run(["/usr/bin/env", "nvcc", "-c", "a.cu", "-o", "a.o"], folder, BuildClock(600))
+
+if shutil.which("nvcc"):
+    attempt(compile_cuda)
+else:
+    told.append("no space left in ")
+
 def write_more():
     with cache.scratch("build-") as folder:
         fill(folder)
@@ -248,8 +302,8 @@ def test_a_disk_that_is_full_in_the_middle_is_the_judges_failure(tmp_path: Path)
             )
             assert done.returncode == 0, done.stderr[-2000:]
             told, left, dropped, kept = json.loads(done.stdout)
-            assert [text.startswith("no space left in ") for text in told] == [True, True, True, False]
-            assert told[3] == "done"
+            assert [text.startswith("no space left in ") for text in told] == [True] * 4 + [False]
+            assert told[4] == "done"
             assert (left, dropped, kept) == ([], True, True)
             return
     pytest.skip("no user namespaces here")
