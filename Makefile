@@ -6,6 +6,7 @@
 #   PYTHON        the interpreter that makes the .venv
 #   VENV          the folder of that environment
 #   WORKERS       tests that run at the same time
+#   CUDA_RELEASES other releases of PyTorch that test-cuda-build builds against, such as "2.11.0 2.13.0" (1 GB each)
 #   CUDA_VENV     an environment with a CUDA build of PyTorch, for test-cuda-build; empty: a .venv-cuda is made (7 GB)
 
 PYTHON ?= python3
@@ -14,6 +15,7 @@ VENV ?= .venv
 WORKERS ?= 2
 CUDA_VENV ?=
 CUDA_TORCH ?= torch==2.14.1
+CUDA_RELEASES ?=
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input install --quiet -c requirements/pins.txt
@@ -43,13 +45,22 @@ test-all: $(VENV)/.installed-dev | needs-gxx ## every test that needs no GPU, at
 
 ifeq ($(strip $(CUDA_VENV)),)
 CUDA_PYTHON := .venv-cuda/bin/python
-test-cuda-build: .venv-cuda/.installed
+CUDA_READY := .venv-cuda/.installed
 else
 CUDA_PYTHON := $(CUDA_VENV)/bin/python
+CUDA_READY :=
 endif
+EMPTY :=
+CUDA_OTHERS := $(CUDA_RELEASES:%=.venv-torch-%)
+CUDA_FOLDERS := $(subst $(EMPTY) $(EMPTY),:,$(strip $(CUDA_OTHERS:%=$(CURDIR)/%/torch)))
 
-test-cuda-build: $(VENV)/.installed-dev | needs-gxx needs-nvcc ## builds by nvcc, without a GPU, about 20 minutes on two cores
-	MOORE_CUDA_PYTHON=$(CUDA_PYTHON) $(BIN)/python -m pytest -m cuda_build
+test-cuda-build: $(VENV)/.installed-dev $(CUDA_READY) $(CUDA_OTHERS:%=%/.unpacked) | needs-gxx needs-nvcc ## builds by nvcc, without a GPU, about 20 minutes on two cores
+	MOORE_CUDA_PYTHON=$(CUDA_PYTHON) MOORE_TORCHES=$(CUDA_FOLDERS) $(BIN)/python -m pytest -m cuda_build
+
+.venv-torch-%/.unpacked: | $(VENV)/.installed-dev $(CUDA_READY)
+	@echo "unpacking PyTorch $*"
+	$(BIN)/python scripts/unpack_torch.py $* .venv-torch-$* --like $(CUDA_PYTHON)
+	@touch $@
 
 check: $(VENV)/.installed-dev ## format, lint, types, import contracts, and the proofs in scripts/
 	$(BIN)/ruff format --check .

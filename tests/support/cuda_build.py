@@ -1,6 +1,7 @@
 """What tests of real CUDA builds share: where a CUDA build of PyTorch is, and the gallery's honest extensions.
 
 MOORE_CUDA_PYTHON   a Python with a CUDA build of PyTorch (`make test-cuda-build` makes one); nvcc is on PATH
+MOORE_TORCHES       folders of other releases of PyTorch, built with CUDA (`make test-cuda-build CUDA_RELEASES=...`)
 """
 
 from __future__ import annotations
@@ -21,6 +22,23 @@ MISSING = "needs nvcc and MOORE_CUDA_PYTHON, a Python with a CUDA build of PyTor
 _FIND = "import importlib.util as u; print(next(iter(u.find_spec('torch').submodule_search_locations)))"
 
 
+KERNEL = """
+#include <torch/extension.h>
+#include <cuda_runtime.h>
+
+__global__ void twice(const float* x, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = 2 * x[i];
+}
+
+torch::Tensor run(torch::Tensor x) {
+    auto y = torch::empty_like(x);
+    twice<<<(x.numel() + 127) / 128, 128>>>(x.data_ptr<float>(), y.data_ptr<float>(), x.numel());
+    return y;
+}
+"""
+
+
 def can_build() -> bool:
     return bool(PYTHON and shutil.which("nvcc"))
 
@@ -29,6 +47,11 @@ def can_build() -> bool:
 def torch_dir() -> Path:
     done = subprocess.run([PYTHON, "-c", _FIND], capture_output=True, text=True, check=True)
     return Path(done.stdout.strip())
+
+
+def other_torches() -> list[Path]:
+    """Folders `torch` of releases that nothing runs with, only headers and libraries."""
+    return [Path(folder) for folder in os.environ.get("MOORE_TORCHES", "").split(os.pathsep) if folder]
 
 
 def honest() -> list[tuple[str, Path, Path]]:

@@ -1,33 +1,52 @@
 """Real builds by nvcc, without a GPU: every tier, what is refused, what the cache keeps. `make test-cuda-build`."""
 
+import os
 import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support import cuda_build
-from support.cuda_build import inline
+from support.cuda_build import KERNEL, inline
 
 from mooreeval.errors import NotJudged, UsageError
-from mooreeval.toolchains.base import Artefact, BuildFailure, Extension
+from mooreeval.toolchains.base import Artefact, BuildFailure, Extension, Source
+from mooreeval.toolchains.build_pool import BuildClock
 from mooreeval.toolchains.cuda import CudaToolchain, _refuse
-from mooreeval.toolchains.cuda_flags import CudaFlags
+from mooreeval.toolchains.cuda_flags import CudaFlags, cuda_flags
 from mooreeval.toolchains.cuda_toolkit import Toolkit
+from mooreeval.toolchains.cuda_workshop import Job, Phase, Workshop
+from mooreeval.toolchains.record import extension_from_load
 from mooreeval.toolchains.simulator_parts import find_torch
+from mooreeval.toolchains.simulator_units import module_name
 
-KERNEL = """
-#include <torch/extension.h>
-#include <cuda_runtime.h>
-
-__global__ void twice(const float* x, float* y, int n) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) y[i] = 2 * x[i];
+FILES = {
+    "mine.cu": '#include "sub/one.cuh"\n#include <two.cuh>\n'
+    "__global__ void k(float* x) { x[threadIdx.x] += ONE * TWO; }\n"
+    "void launch(float* x, int n) { k<<<1, n>>>(x); }\n",
+    "mine.cpp": "#include <torch/extension.h>\nvoid launch(float* x, int n);\n"
+    "torch::Tensor run(torch::Tensor x) { launch(x.data_ptr<float>(), x.numel()); return x; }\n"
+    'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("run", &run); }\n',
+    "sub/one.cuh": '#include "value.h"\n#define ONE VALUE\n',
+    "sub/value.h": "#pragma once\n#define VALUE 1.0f\n",
+    "inc/two.cuh": "#define TWO 2.0f\n",
 }
+# PyTorch itself, over sources that read none of its headers.
+WITHOUT_CUDA = """
+import sys, tempfile
+from pathlib import Path
+from torch.utils.cpp_extension import load
 
-torch::Tensor run(torch::Tensor x) {
-    auto y = torch::empty_like(x);
-    twice<<<(x.numel() + 127) / 128, 128>>>(x.data_ptr<float>(), y.data_ptr<float>(), x.numel());
-    return y;
-}
+folder = Path(tempfile.mkdtemp(dir=sys.argv[1]))
+(folder / "a.cpp").write_text("int a() { return 1; }\\n")
+(folder / "k.cu").write_text("__global__ void k() {}\\n")
+sources = [str(folder / "a.cpp"), str(folder / "k.cu")]
+try:
+    load("mine", sources, with_cuda=False, build_directory=str(folder), is_python_module=False)
+    print("built")
+except RuntimeError as error:
+    print("refused", error)
 """
 needs_cuda = [pytest.mark.cuda_build, pytest.mark.skipif(not cuda_build.can_build(), reason=cuda_build.MISSING)]
 
@@ -67,9 +86,9 @@ def test_ptx_and_includes_of_the_toolkit_are_no_such_thing() -> None:
     assert _refuse(inline(KERNEL + honest), CudaFlags()) is None
 
 
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cuda-cache")
+@pytest.fixture
+def cache(cuda_cache: Path) -> Path:
+    return cuda_cache
 
 
 def toolchain(cache: Path, *tiers: str) -> CudaToolchain:
@@ -114,6 +133,13 @@ class TestRealBuilds:
             assert isinstance(built, Artefact), built
             names = {name for name, _ in extension.functions or ()}
             assert names <= set(imported(built).split())
+
+    @pytest.mark.parametrize("tier", ["mini", "slim"])
+    @pytest.mark.parametrize("torch_dir", cuda_build.other_torches(), ids=lambda path: path.parent.name)
+    def test_fast_tiers_build_and_link_against_other_releases(self, torch_dir: Path, tier: str, cache: Path) -> None:
+        built = CudaToolchain(cache, torch_dir, tiers=(tier,)).build(inline(KERNEL), 900)
+        assert isinstance(built, Artefact), built
+        assert built.tier == tier
 
     def test_a_kept_build_costs_nothing_and_a_damaged_one_is_made_again(self, cache: Path) -> None:
         first = toolchain(cache, "slim").build(inline(KERNEL), 900)
@@ -206,6 +232,92 @@ class TestRealBuilds:
         assert isinstance(failure, BuildFailure)
         assert (failure.kind, failure.rule) == ("illegal", rule)
 
+    @pytest.mark.parametrize("tier", ["mini", "slim"])
+    def test_files_of_load_with_headers_of_their_own_build(
+        self, tier: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """PyTorch's load: a .cu, a .cpp of the same name that binds, headers beside them and in an include folder."""
+        for name, text in FILES.items():
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text(text)
+        monkeypatch.chdir(tmp_path)
+        call = {"name": "mine", "sources": ["mine.cpp", "mine.cu"], "extra_include_paths": [str(tmp_path / "inc")]}
+        built = toolchain(cache, tier).build(extension_from_load(call), 900)
+        assert isinstance(built, Artefact), built
+        assert imported(built) == "run"
+
+    def test_a_file_that_binds_itself_and_a_header_that_is_missing(
+        self, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        bound = f'{KERNEL}\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{ m.def("run", &run, "twice"); }}\n'
+        Path("alone.cu").write_text(bound)
+        built = toolchain(cache, "mini").build(extension_from_load({"name": "mine", "sources": "alone.cu"}), 900)
+        assert isinstance(built, Artefact), built
+        assert imported(built) == "run"
+        Path("alone.cu").write_text(f'{bound}\n#include "mine.cuh"\n')
+        failed = toolchain(cache, "mini").build(extension_from_load({"name": "mine", "sources": "alone.cu"}), 900)
+        assert isinstance(failed, BuildFailure)
+        assert (failed.kind, failed.reason.split(": ")[0]) == ("compile_error", "alone.cu:18")
+
+    def test_cuda_sources_without_cuda_do_not_build_as_with_pytorch(self, cache: Path) -> None:
+        """PyTorch gives them to the C++ compiler, which leaves them to the linker, which finds nothing."""
+        failed = toolchain(cache, "slim", "full").build(replace(inline(KERNEL), with_cuda=False), 900)
+        assert isinstance(failed, BuildFailure)
+        assert (failed.kind, failed.seconds) == ("compile_error", 0.0)
+        assert "with_cuda=False" in failed.reason
+        command = [cuda_build.PYTHON, "-c", WITHOUT_CUDA, str(cache)]
+        environment = {**os.environ, "PATH": f"{Path(cuda_build.PYTHON).parent}{os.pathsep}{os.environ['PATH']}"}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        assert done.stdout.startswith("refused"), done.stdout + done.stderr
+
+    def test_cuda_headers_are_found_as_far_as_pytorch_gives_them(self, cache: Path) -> None:
+        cpp = "#include <cuda_runtime.h>\ntorch::Tensor run(torch::Tensor x) { return x; }\n"
+        sources = (Source("cpp_sources[0]", "cpp", cpp),)
+        failed = toolchain(cache).build(Extension("mine", sources, (("run", "run"),), with_cuda=False), 900)
+        assert isinstance(failed, BuildFailure)
+        assert (failed.kind, failed.tier) == ("compile_error", "full")
+        assert "cuda_runtime.h" in failed.reason
+
     def test_an_unknown_tier_is_bad_usage(self, cache: Path) -> None:
         with pytest.raises(UsageError, match="slim"):
             toolchain(cache, "quick")
+
+
+class DeviceCode(Workshop):
+    """Makes the device code of a build alone, where the build would leave an object file."""
+
+    def compile(self, phase: Phase, command: Sequence[str], texts: Mapping[str, str]) -> None:
+        if phase == "cuda":
+            super().compile(phase, ["-cubin" if word == "-c" else word for word in command], texts)
+
+    def link(self, command: Sequence[str], may_be_missing: Sequence[str] = ()) -> list[str]:
+        return []
+
+
+def device_code(cache: Path, tier: str, extension: Extension) -> bytes:
+    """What nvcc makes of an extension's kernels against a tier's headers: a cubin."""
+    builder = toolchain(cache, tier)
+    builder.prepare()
+    job = Job(extension, cuda_flags(extension, builder.toolkit), module_name(extension))
+    with builder.cache.scratch("cubin-") as folder:
+        workshop = DeviceCode(builder.toolkit, folder, builder.pool, BuildClock(900))
+        builder.tiers[0].build(job, workshop, None)
+        return (folder / "cuda.cu.o").read_bytes()
+
+
+class TestDeviceCode:
+    """The kernels are the same, whatever headers the host's code was read with."""
+
+    pytestmark = needs_cuda
+
+    @pytest.mark.parametrize(
+        "name", ["matmul-register_blocked", "layer_norm-dispatch_template", "half_linear-half2_dot"]
+    )
+    def test_fast_tiers_make_the_machine_code_that_the_full_build_makes(self, name: str, cache: Path) -> None:
+        task, candidate = next(case[1:] for case in cuda_build.honest() if case[0] == name)
+        (extension,) = cuda_build.recorded(task, candidate)
+        full = device_code(cache, "full", extension)
+        assert full.startswith(b"\x7fELF")
+        for tier in ("mini", "slim"):
+            assert device_code(cache, tier, extension) == full, tier

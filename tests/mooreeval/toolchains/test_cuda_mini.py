@@ -1,9 +1,12 @@
 """The small tensor header takes only what it knows, and never what it could read otherwise than PyTorch's own."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from mooreeval.toolchains.base import Extension, Source
-from mooreeval.toolchains.cuda_mini import reason_against
+from mooreeval.toolchains.cuda_mini import _HEADERS, INCLUDES, reason_against
 from mooreeval.toolchains.cuda_slim import Index
 
 INDEX = Index(functions={"relu": [], "softmax": []})
@@ -60,3 +63,30 @@ def test_a_function_that_is_named_as_pytorchs_and_only_bound_is_taken(line: str)
 )
 def test_what_it_does_not_know_is_left_to_pytorchs_own_headers(line: str) -> None:
     assert reason(f"{ORDINARY}\n{line}\n") is not None
+
+
+PAGE = Path(__file__).parents[3] / "docs" / "verdict.md"
+
+
+def bullet(name: str) -> tuple[list[str], list[str]]:
+    """Names that the page says the smallest tier has, and those it says it has not."""
+    text = re.search(rf"^- \*\*{name}\*\*: (.*?)(?=^- |^$)", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    assert text
+    has, _, lacks = re.sub(r"; no |\. No ", "\0", text[1]).partition("\0")
+    return re.findall(r"`([\w./]+)`", has), re.findall(r"`([\w./]+)`", lacks)
+
+
+@pytest.mark.parametrize("name", ["Tensors", "Types", "CUDA"])
+def test_the_page_says_what_the_small_header_has_and_lacks(name: str) -> None:
+    headers = "\n".join(path.read_text() for path in (INCLUDES / "moore_mini").glob("*.h"))
+    has, lacks = bullet(name)
+    assert has
+    for word in has:
+        assert re.search(rf"{word}\b" if word == "_like" else rf"\b{word}\b", headers, re.IGNORECASE), word
+    for word in lacks:
+        assert not re.search(rf"\b{word}\b", headers), word
+
+
+def test_the_page_names_the_headers_that_the_small_one_stands_for() -> None:
+    named, _ = bullet("Headers of PyTorch")
+    assert {path.rpartition("/")[2] for path in named} == {path.rpartition("/")[2] for path in _HEADERS}

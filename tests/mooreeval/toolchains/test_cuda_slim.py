@@ -1,9 +1,11 @@
 """Slim headers hold PyTorch's own declarations of what a source names; what they could change is left to full."""
 
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
+from support.cuda_build import other_torches
 
 from mooreeval.toolchains.base import Extension, Source
 from mooreeval.toolchains.cuda_flags import CudaFlags
@@ -32,9 +34,18 @@ std::vector<torch::Tensor> run(torch::Tensor x, c10::optional<at::Tensor> bias) 
 )
 
 
+OTHERS = [pytest.param(p, id=p.parent.name, marks=pytest.mark.cuda_build) for p in other_torches()]
+
+
+@pytest.fixture(scope="module", params=[None, *OTHERS])
+def torch_dir(request: pytest.FixtureRequest) -> Path:
+    """Each release of PyTorch whose headers are here: this Python's, and those that are named."""
+    return request.param or find_torch()
+
+
 @pytest.fixture(scope="module")
-def index() -> Index:
-    return make_index(find_torch() / "include")
+def index(torch_dir: Path) -> Index:
+    return make_index(torch_dir / "include")
 
 
 def reason(text: str, index: Index, flags: CudaFlags | None = None) -> str | None:
@@ -114,13 +125,17 @@ def test_the_index_survives_being_kept(index: Index) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("more", ["x.add(1)", "torch::cat({x, x}).sum() * 2", "torch::rand({3}) / x.cumprod(0)"])
-def test_what_is_rendered_compiles_against_the_rest_of_pytorch(more: str, index: Index, tmp_path: Path) -> None:
+def test_what_is_rendered_compiles_against_the_rest_of_pytorch(
+    more: str, torch_dir: Path, index: Index, tmp_path: Path
+) -> None:
     text = f"#include <torch/types.h>\ntorch::Tensor f(torch::Tensor x) {{ return {more}; }}\n"
     for name, header in render(index, words_of([text])).items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(header)
     (tmp_path / "unit.cpp").write_text(text)
-    folders = [tmp_path, find_torch() / "include"]
-    command = [find_compiler(), "-std=c++20", "-fsyntax-only", *(f"-isystem{folder}" for folder in folders), "unit.cpp"]
+    folders = [tmp_path, torch_dir / "include"]
+    standard = re.search(r"'(-std=c\+\+\d+)'", (torch_dir / "utils" / "cpp_extension.py").read_text())
+    assert standard
+    command = [find_compiler(), standard[1], "-fsyntax-only", *(f"-isystem{folder}" for folder in folders), "unit.cpp"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:2000]
