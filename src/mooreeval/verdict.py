@@ -140,6 +140,29 @@ class Launch(Record):
     count: int
 
 
+class OperatorUse(Record):
+    """Equal calls of one of PyTorch's operators in the forward passes of the trials."""
+
+    name: str  # "aten::add.Tensor"
+    count: int
+    origin: Literal["python", "cpp", "hidden"]  # who called it; hidden: in a thread, or an operator of its own
+    allowed: bool  # by the list of `mooreeval.legality.operators`, under either policy
+    place: Place | None = None  # the candidate's line that led to it
+    moved_bytes: int = 0  # of device memory that it read and wrote
+
+
+class KernelUse(Record):
+    """Equal activities of a device in one forward pass, as a profiler in the candidate's process saw them."""
+
+    kernel: str
+    kind: Literal["kernel", "copy", "fill"] = "kernel"
+    owner: Literal["candidate", "operator", "unknown"]  # by the module that launched it
+    operator: str | None = None  # of PyTorch's, within which it was launched
+    count: int
+    us: float  # of all of them
+    share: float | None = None  # of the device's time
+
+
 class Shape(Record):
     """One tensor that went in or came out, as run."""
 
@@ -240,6 +263,10 @@ class Verdict(Record):
     warnings: tuple[str, ...] = ()
     build_tiers: tuple[str, ...] = ()  # mini, slim or full: how each extension was built
     launches: tuple[Launch, ...] = ()
+    operators: tuple[OperatorUse, ...] = ()  # of PyTorch's, bounded
+    kernels: tuple[KernelUse, ...] = ()  # on a device only, bounded
+    own_share: float | None = Field(default=None, ge=0, le=1)  # of the work that is done by the candidate's kernels
+    own_share_of: Literal["device_time", "bytes_moved"] | None = None  # in which measure
     unsupported_feature: str | None = None  # "wmma", "shape-specialised", ...
     exception: str | None = None  # traceback of the candidate's Python, its own frames, bounded
     output_tail: str | None = None  # end of what the candidate printed, bounded

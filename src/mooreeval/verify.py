@@ -45,6 +45,7 @@ __all__ = ["BackendInfo", "LocalVerifier", "Outcome", "ScriptedVerifier", "Verif
 
 Progress = Callable[[str], None]
 TRIES = 2
+_MOST_USES = 64  # of operators and kernels that a verdict lists
 SCRATCH_REMEDY = "set TMPDIR to another folder"
 
 
@@ -206,6 +207,10 @@ class LocalVerifier:
             warnings=tuple(evidence.warnings),
             build_tiers=tuple(evidence.build_tiers),
             launches=evidence.launch_table(),
+            operators=tuple(evidence.operators.values())[:_MOST_USES],
+            kernels=evidence.kernels[:_MOST_USES],
+            own_share=evidence.own_share,
+            own_share_of=evidence.own_share_of,
             unsupported_feature=conclusion.unsupported_feature,
             exception=conclusion.exception,
             output_tail=evidence.output_tail,

@@ -11,10 +11,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from mooreeval.execute.wire import Message
+from mooreeval.legality.dispatch import SeenOperator
+from mooreeval.legality.provenance import TracedKernel
 from mooreeval.toolchains.base import Extension, Recording, Source
 from mooreeval.verdict import FindingKind
 
 Text = Annotated[str, Field(max_length=64_000)]
+ShortText = Annotated[str, Field(max_length=2_000)]
 Count = Annotated[int, Field(ge=0, lt=1 << 63)]
 Triple = tuple[Count, Count, Count]
 
@@ -44,6 +47,44 @@ class LaunchClaim(_Claim):
     block: Triple
     shared_bytes: Count
     count: Count
+    module: Text | None = None  # simulator: the file of the module that has the kernel
+
+
+class OperatorClaim(_Claim):
+    """Equal calls of one operator, see `legality.watch`."""
+
+    name: ShortText
+    origin: Literal["python", "cpp", "hidden"]
+    function: ShortText = ""
+    line: Count | None = None
+    count: Count
+    bytes: Count = 0
+
+    def seen(self) -> SeenOperator:
+        return SeenOperator(self.name, self.origin, self.function, self.line, self.count, self.bytes)
+
+
+class KernelClaim(_Claim):
+    """Equal activities of a device, see `legality.device_trace`."""
+
+    kind: Literal["kernel", "copy", "fill"]
+    name: ShortText
+    grid: Triple
+    block: Triple
+    operators: Annotated[tuple[ShortText, ...], Field(max_length=16)] = ()
+    count: Annotated[int, Field(gt=0, lt=1 << 40)]
+    us: Annotated[float, Field(ge=0, lt=1e12, allow_inf_nan=False)]
+
+    def traced(self) -> TracedKernel:
+        return TracedKernel(self.kind, self.name, self.grid, self.block, self.operators, self.count, self.us)
+
+
+class OutputClaim(_Claim):
+    """Where what kernels wrote has gone, by the simulator's run time."""
+
+    outputs: Count
+    own: Count
+    host_saw_own_work: bool
 
 
 class FindingClaim(_Claim):
@@ -70,6 +111,8 @@ class Report(_Claim):
     findings: Annotated[tuple[FindingClaim, ...], Field(max_length=1000)] = ()
     unsupported: Text | None = None
     check_stopped: bool = False
+    kernel_bytes: Count = 0  # simulator: that watched kernels read and wrote
+    outputs: OutputClaim | None = None
     resets: Count = 0  # how often the run time forgot its findings; once a trial
 
 
@@ -109,6 +152,9 @@ class ExtensionClaim(_Claim):
         )
 
 
+Operators = Annotated[tuple[OperatorClaim, ...], Field(max_length=2048)]
+
+
 class LoadAnswer(_Claim):
     error: ErrorClaim | None
     extensions: Annotated[tuple[ExtensionClaim, ...], Field(max_length=64)] = ()
@@ -121,7 +167,18 @@ class LoadAnswer(_Claim):
 
 class TrialAnswer(LoadAnswer):
     report: Report
+    operators: Operators = ()
     devices: Annotated[tuple[Text, ...], Field(max_length=4096)] = ()
+
+
+class TraceAnswer(_Claim):
+    """Of one forward pass that a profiler watched on a device."""
+
+    error: ErrorClaim | None = None
+    report: Report = Report()
+    operators: Operators = ()
+    kernels: Annotated[tuple[KernelClaim, ...], Field(max_length=4096)] = ()
+    missing: Text | None = None  # why nothing was seen of the device
 
 
 class BlockAnswer(_Claim):

@@ -4,11 +4,12 @@ Operations
     start   backend, options -> name and tensor_device of the device
     load    code, weight_seed, mode ("record" | "run"), artefacts; values: init_inputs, state
             -> error or None, extensions recorded, refusals, asked_for_more
-    trial   schedule, seconds; values: inputs -> as of load, report; values: outputs, inputs_after
+    trial   schedule, seconds; values: inputs -> as of load, report, operators; values: outputs, inputs_after
     release -> nothing; the device's memory is given back, the model stays
     arenas  leaves, count, cycle, core; values: arenas -> error or None
     block   calls, first, keep, held -> error or None
     show    back -> error or None, devices; values: outputs, inputs_after
+    trace   seconds -> error or None, report, operators, kernels, missing
 
 Both roles see the same emulated or real device properties and run the same code; the recorder hands over strings and
 its kernels are stand-ins, the run child loads artefacts that were built from those strings and refuses any other.
@@ -36,6 +37,8 @@ import torch
 from mooreeval.execute.device import Device, open_device
 from mooreeval.execute.tensors import crossing_tensors, from_wire, to_wire
 from mooreeval.execute.timed_calls import TimedCalls, stay_on
+from mooreeval.legality.device_trace import traced
+from mooreeval.legality.watch import OperatorWatch
 from mooreeval.toolchains.base import Extension
 from mooreeval.toolchains.record import Interceptor, Refused, StandIn
 
@@ -67,6 +70,8 @@ class CandidateChild:
         self.interceptor = Interceptor(self._extension_module)
         self._asked_for_more = False  # than was recorded
         self._loaded: dict[str, Any] = {}
+        self._watch: OperatorWatch | None = None
+        self._kept_inputs: list[Any] | None = None
 
     @functools.cached_property
     def _timed(self) -> TimedCalls:
@@ -76,6 +81,7 @@ class CandidateChild:
         if op == "start":
             print_line_by_line()
             self.device = open_device(fields["backend"], fields["options"])
+            self._watch = OperatorWatch(FILE_NAME, self.device.operator_log)
             return {"name": self.device.name, "tensor_device": self.device.tensor_device}, {}
         if op == "load":
             return self._load(fields, values), {}
@@ -91,6 +97,8 @@ class CandidateChild:
             return self._block(fields), {}
         if op == "show":
             return self._show(fields["back"])
+        if op == "trace":
+            return self._trace(fields["seconds"]), {}
         raise ValueError(f"the candidate's child has no operation {op}")
 
     # ------------------------------------------------------------------------------------------------------------ load
@@ -161,15 +169,46 @@ class CandidateChild:
         with alarm(fields["seconds"]):
             answer["error"] = _error_of(lambda: out.update(self._forward(inputs, answer["devices"])))
         flush_output()
-        answer.update(report=self._device.report(), **self._recorded())
+        self._kept_inputs = inputs if fields.get("keep") else None
+        answer.update(report=self._device.report(), operators=self._operators(), **self._recorded())
         return answer, out if self.mode == "run" else {}
 
     def _forward(self, inputs: list[Any], devices: list[str]) -> dict[str, Any]:
         """Wire values of one forward; `devices` receives the device of each tensor among them."""
-        with torch.no_grad():
+        with torch.no_grad(), self._watched():
             result = self.model(*inputs)
         self._device.synchronize()
+        self._device.note_outputs(crossing_tensors(result))
         return self._sent(result, inputs, devices)
+
+    def _watched(self) -> contextlib.AbstractContextManager[None]:
+        watch = self._watch if self.mode == "run" else None
+        return watch.watching() if watch else contextlib.nullcontext()
+
+    def _operators(self) -> list[dict[str, Any]]:
+        return self._watch.report() if self._watch and self.mode == "run" else []
+
+    def _trace(self, seconds: float) -> dict[str, Any]:
+        """One more call on inputs that are here already, with a profiler that sees what the device does."""
+        inputs = self._timed.sets[-1] if self._timed.sets else self._kept_inputs
+        answer: dict[str, Any] = {"error": None, "kernels": [], "missing": None}
+        if inputs is None:
+            answer["missing"] = "no inputs were kept"
+        else:
+            self._device.begin_trace()
+            with alarm(seconds):
+                answer["error"] = _error_of(lambda: answer.update(self._traced(inputs)))
+        flush_output()
+        answer.update(report=self._device.report(), operators=self._operators())
+        return answer
+
+    def _traced(self, inputs: list[Any]) -> dict[str, Any]:
+        def call() -> None:
+            with torch.no_grad(), self._watched():
+                self.model(*inputs)
+            self._device.synchronize()
+
+        return {"kernels": traced(call)}
 
     def _sent(self, result: Any, inputs: list[Any], devices: list[str]) -> dict[str, Any]:
         """Wire values of an output and of the inputs as they are now; `devices` receives where each output is."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mooreeval.execute.answers import ErrorClaim, RefusalClaim, Report
 from mooreeval.execute.children import ChildEnded
@@ -196,10 +196,14 @@ def tampering(message: str) -> Conclusion:
     return illegal("simulator_tampering", message)
 
 
-def no_launch(passed: bool) -> Conclusion:
-    """A forward pass without a kernel: whatever computed the values, it was not the candidate's kernel."""
+def no_launch(passed: bool, more: Sequence[RuleHit] = ()) -> Conclusion:
+    """A forward pass without a kernel: whatever computed the values, it was not the candidate's kernel.
+
+    `more`: other rules that it broke, which say who did.
+    """
     values = "the values are right" if passed else "the values are wrong as well"
-    return illegal("no_kernel_launched", f"no kernel of the candidate ran in the forward pass ({values})")
+    conclusion = illegal("no_kernel_launched", f"no kernel of the candidate ran in the forward pass ({values})")
+    return replace(conclusion, rules=(*conclusion.rules, *more), place=more[0].place if more else None)
 
 
 def trials(done: Sequence[Trial]) -> Conclusion:

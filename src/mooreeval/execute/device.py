@@ -10,7 +10,7 @@ import contextlib
 import ctypes
 import json
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -47,8 +47,21 @@ class Device(Protocol):
         """Queue that much of nothing; what is launched next waits behind it."""
         ...
 
+    def begin_trace(self) -> None:
+        """Forget launches that were counted, and touch nothing else."""
+        ...
+
+    def note_outputs(self, outputs: Iterable[torch.Tensor]) -> None:
+        """Remember for the report whose work these are, before anybody reads them."""
+        ...
+
     def report(self) -> dict[str, Any]:
         """Launches and findings since `begin_trial`, in the run time's own form."""
+        ...
+
+    @property
+    def operator_log(self) -> Any:
+        """What counts the operators that run on this device, whoever calls them; None where nothing does."""
         ...
 
     @property
@@ -73,7 +86,9 @@ class SimulatorDevice:
         self._lib.moore_sim_limit_memory.argtypes = [ctypes.c_uint64]
         self._lib.moore_sim_install(REPORT_FD)
         self._lib.moore_sim_limit_memory(memory_bytes)
-        torch_device.install(runtime_lib, device_lib, properties)
+        self._lib.moore_sim_holds_own_work.argtypes = [ctypes.c_void_p]
+        self.operator_log = torch_device.install(runtime_lib, device_lib, properties)
+        self._outputs: dict[str, Any] | None = None
         self._threads = threads
         self.name = "CUDA simulator (sm_80 limits)"
         self.tensor_device = "cuda:0"
@@ -84,10 +99,14 @@ class SimulatorDevice:
         return placed.copy_(tensor)
 
     def begin_trial(self, schedule: dict[str, Any]) -> None:
+        self._outputs = None
         self._lib.moore_sim_reset()
         self._lib.moore_sim_configure(
             ORDERS[schedule["order"]], schedule["seed"], self._threads, schedule["check"], schedule["check_budget"]
         )
+
+    def begin_trace(self) -> None:
+        """Its own run time tells what runs here."""
 
     def synchronize(self) -> None:
         """Launches are synchronous here, and a failed one is a finding of its own."""
@@ -95,8 +114,17 @@ class SimulatorDevice:
     def keep_busy(self, seconds: float) -> None:
         """Nothing is timed here."""
 
+    def note_outputs(self, outputs: Iterable[torch.Tensor]) -> None:
+        addresses = [t.untyped_storage().data_ptr() for t in outputs if t.device.type == "cuda" and t.numel()]
+        self._outputs = {
+            "outputs": len(addresses),
+            "own": sum(bool(self._lib.moore_sim_holds_own_work(address)) for address in addresses),
+            "host_saw_own_work": bool(self._lib.moore_sim_host_saw_own_work()),
+        }
+
     def report(self) -> dict[str, Any]:
-        return json.loads(self._lib.moore_sim_report().decode("utf-8", "replace"))
+        report = json.loads(self._lib.moore_sim_report().decode("utf-8", "replace"))
+        return {**report, "outputs": self._outputs}
 
 
 class CudaDevice:
@@ -119,6 +147,7 @@ class CudaDevice:
         self._cycles_per_second = getattr(properties, "clock_rate", 1_500_000) * 1e3  # near enough for waiting
         self._runtime = _loaded_library("libcudart.so")
         self._launches = LaunchLog(launch_log)
+        self.operator_log = None
 
     def place(self, tensor: torch.Tensor) -> torch.Tensor:
         return self.exchange.place(tensor)
@@ -146,8 +175,14 @@ class CudaDevice:
     def keep_busy(self, seconds: float) -> None:
         torch.cuda._sleep(int(seconds * self._cycles_per_second))
 
+    def note_outputs(self, outputs: Iterable[torch.Tensor]) -> None:
+        """A device does not tell; see `legality.device_trace` for what it does."""
+
     def report(self) -> dict[str, Any]:
         return self._launches.report()
+
+    def begin_trace(self) -> None:
+        self._launches.reset()
 
 
 def _compute_in_true_precision() -> None:

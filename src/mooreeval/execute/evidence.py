@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from mooreeval.toolchains.base import Artefact, Recording
-from mooreeval.verdict import Finding, Launch, Profile, Reduction, Timing, Trial
+from mooreeval.verdict import Finding, KernelUse, Launch, OperatorUse, Profile, Reduction, Timing, Trial
 
 
 @dataclass
@@ -27,6 +27,10 @@ class Evidence:
     trials: list[Trial] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     launches: dict[tuple[Any, ...], int] = field(default_factory=dict)
+    operators: dict[tuple[Any, ...], OperatorUse] = field(default_factory=dict)
+    kernels: tuple[KernelUse, ...] = ()
+    own_share: float | None = None
+    own_share_of: Literal["device_time", "bytes_moved"] | None = None
     warnings: list[str] = field(default_factory=list)
     shapes: list[dict[str, Any]] = field(default_factory=list)
     output_tail: str | None = None
@@ -49,8 +53,9 @@ class Evidence:
 
     def forget_the_trials(self) -> None:
         """Back to before anything was run."""
-        for found in (self.trials, self.findings, self.launches):
+        for found in (self.trials, self.findings, self.launches, self.operators):
             found.clear()
+        self.kernels, self.own_share, self.own_share_of = (), None, None
 
     def launch_table(self) -> tuple[Launch, ...]:
         """The launches of all trials, aggregated."""

@@ -19,7 +19,7 @@ from mooreeval.candidate import Candidate
 from mooreeval.config import SimulatorConfig, VerifyConfig
 from mooreeval.errors import NotJudged, TaskError, Transient
 from mooreeval.execute import conclude
-from mooreeval.execute.answers import LoadAnswer, Malformed, Report, TrialAnswer
+from mooreeval.execute.answers import LoadAnswer, Malformed, Report, TraceAnswer, TrialAnswer
 from mooreeval.execute.asking import (
     ask,
     bytes_of,
@@ -35,13 +35,13 @@ from mooreeval.execute.children import Child, ChildEnded, Launcher
 from mooreeval.execute.conclude import Conclusion
 from mooreeval.execute.evidence import Evidence
 from mooreeval.execute.gpu_state import GpuWatch
+from mooreeval.execute.lawful import Legality
 from mooreeval.execute.processes import Processes
 from mooreeval.execute.schedule import DeviceSchedule, Schedule, schedules
 from mooreeval.execute.seeds import derive_seed
 from mooreeval.execute.timed_peers import TimedPeers, core_for
 from mooreeval.execute.timing_stage import time_candidate
 from mooreeval.execute.wire import read_values
-from mooreeval.legality.binary import binary_hits
 from mooreeval.task import Task
 from mooreeval.toolchains.base import BuildFailure, Toolchain
 from mooreeval.toolchains.locate import SourceMap, in_own_line, in_own_lines
@@ -75,6 +75,7 @@ class Judgement:
         self.evidence = Evidence()
         self._forward_recorded = False
         self._processes = Processes(config, launcher, toolchain, self.evidence)
+        self._legality = Legality(candidate, config.policy, self.evidence)
 
     def conclude(self) -> Conclusion:
         """Run the stages in order until one of them ends the judgement."""
@@ -219,20 +220,17 @@ class Judgement:
                     marks = [in_own_line(d, self._source_map()) for d in built.diagnostics]
                     self.evidence.warnings.extend((*built.warnings, *(f"{d.place}: {d.message}" for d in marks)))
         self._tell_apart("build_wait", "build", waited)
-        return conclude.build_failures(failures) or self._legal_binaries()
-
-    def _legal_binaries(self) -> Conclusion | None:
-        """What the built modules take from elsewhere, before any of it runs."""
-        evidence = self.evidence
+        if stop := conclude.build_failures(failures):
+            return stop
         with self._stage("legality"):
             try:
-                hits = binary_hits(evidence.artefacts, evidence.recording, self._source_map(), self.config.policy)
+                stop = self._legality.of_modules(self._source_map())
             except NotJudged:
                 self._require_artefacts()
                 raise
-        if hits:
+        if stop:
             self._require_artefacts()
-        return conclude.broken_rules(hits)
+        return stop
 
     def _require_artefacts(self) -> None:
         """Before what was built is held against the candidate: others share the cache, and may clear it."""
@@ -288,13 +286,13 @@ class Judgement:
                 if not self._is_to_be_timed(conclusion):
                     return conclusion
                 if not shared:
-                    return self._followed(child, [], lambda: self._time(child, reference, comparer)) or conclusion
+                    return self._followed(child, [], lambda: self._timed(child, reference, comparer)) or conclusion
                 stop = self._followed(child, [], lambda: child.ask("release", {}, {}, RELEASE_SECONDS))
                 if isinstance(stop, Conclusion):
                     return stop
                 self._ask_reference(reference, "release", {})
             with self._turn(shared=False) as comparer:
-                return self._followed(child, [], lambda: self._time(child, reference, comparer)) or conclusion
+                return self._followed(child, [], lambda: self._timed(child, reference, comparer)) or conclusion
 
     @contextmanager
     def _turn(self, *, shared: bool) -> Generator[Child]:
@@ -340,7 +338,14 @@ class Judgement:
         for index, schedule in enumerate(self._schedules()):
             if stop := self._trial(child, reference, comparer, index, schedule):
                 return stop
-        return conclude.trials(self.evidence.trials)
+        conclusion = conclude.trials(self.evidence.trials)
+        if conclusion.status is Status.CORRECT and self._processes.on_device and not self.config.timing.enabled:
+            return self._traced(child) or conclusion
+        return conclusion
+
+    def _timed(self, child: Child, reference: Child, comparer: Child) -> Conclusion | None:
+        """Time a right candidate, and then look at what it does, which a profiler slows; None to go on."""
+        return self._time(child, reference, comparer) or self._traced(child)
 
     def _time(self, child: Child, reference: Child, comparer: Child) -> Conclusion | None:
         """Time a right candidate; None unless a timed call shows that it is not right after all."""
@@ -381,6 +386,7 @@ class Judgement:
                 {
                     "schedule": schedule.to_json(bytes_of(values["expected32"])),
                     "seconds": self.config.deadlines.run_seconds,
+                    "keep": self._processes.on_device and not self.config.timing.enabled,
                 },
                 {"inputs": values["inputs"]},
                 self.config.deadlines.run_seconds,
@@ -388,6 +394,7 @@ class Judgement:
         if answer.asked_for_more and not self._forward_recorded:
             raise _AskedForMore
         self._observe(answer.report)
+        self._legality.observe(answer.operators)
         if stop := conclude.trial_stopped(answer.error, answer.report, self.evidence.findings, self.candidate.code):
             return stop
         with self._stage("compare"):
@@ -399,14 +406,21 @@ class Judgement:
         self.evidence.trials.append(
             Trial(index=index, seed=seed, passed=passed, schedule=str(schedule), mismatch=mismatch)
         )
-        return self._legal(answer.report, index, passed, values["expected32"])
+        must_launch, watched = has_elements(values["expected32"]), isinstance(schedule, Schedule) and schedule.check
+        return self._legality.of_trial(answer, index, passed, must_launch=must_launch, watched=watched)
 
-    def _legal(self, report: Report, index: int, passed: bool, expected: Any) -> Conclusion | None:
-        """What one trial shows of the rules. The report is the candidate's word: it can convict, it can't acquit."""
-        if report.resets != index + 1:
-            return conclude.tampering("the findings of the simulator were reset while the candidate ran")
-        launched = report.launches and self.evidence.artefacts
-        return None if launched or not has_elements(expected) else conclude.no_launch(passed)
+    def _traced(self, child: Child) -> Conclusion | None:
+        """One more forward pass on a device, with every kernel told; None to go on.
+
+        A candidate that was right until here and fails beside a profiler is not at fault: the profiler may be.
+        """
+        seconds = self.config.deadlines.run_seconds
+        with self._stage("legality"):
+            try:
+                answer = ask(child, "trace", TraceAnswer, {"seconds": seconds}, {}, seconds)[0]
+            except ChildEnded as end:
+                answer = TraceAnswer(missing=f"the process under the profiler: {end}")
+            return self._legality.of_trace(answer)
 
     def _compare(
         self, comparer: Child, got: dict[str, Any], devices: Sequence[str], want: dict[str, Any]

@@ -204,6 +204,8 @@ def _fault_in_c(name: str) -> Fault | None:
         return Fault(*what, name)
     if _is_known_in_c(name):
         return None
+    if name.startswith("moore_"):
+        return Fault("simulator_tampering", f"{name} steers what watches the candidate", name)
     return Fault(
         "unlisted_symbol", f"it calls {name}, which is no function of those that kernels and their hosts need", name
     )

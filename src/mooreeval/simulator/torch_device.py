@@ -72,6 +72,10 @@ class SimulatedDevice:
         """Stop counting; the counts stay readable."""
         self._device.moore_device_log_stop()
 
+    def resume_log(self) -> None:
+        """Count on where `stop_log` ended."""
+        self._device.moore_device_log_resume()
+
     def read_log(self) -> dict[str, int]:
         """Calls by operator, for example {"aten::addmm": 2, "aten::mul.Tensor": 1}."""
         return json.loads(self._device.moore_device_log_read())

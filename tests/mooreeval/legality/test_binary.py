@@ -69,9 +69,9 @@ def operator(struct: str) -> str:
         ("PyRun_SimpleString", "forbidden_symbol"),
         ("PyEval_EvalCode", "forbidden_symbol"),
         ("Py_CompileString", "forbidden_symbol"),
-        ("moore_sim_reset", "unlisted_symbol"),
+        ("moore_sim_reset", "simulator_tampering"),
         ("_ZN9moore_sim14forget_findingsEv", "simulator_tampering"),
-        ("moore_launches_reset", "unlisted_symbol"),
+        ("moore_launches_reset", "simulator_tampering"),
         ("some_function_of_a_static_library", "unlisted_symbol"),
     ],
 )

@@ -30,6 +30,7 @@ MOORE_DEVICE_API void moore_device_log_start() {
 }
 
 MOORE_DEVICE_API void moore_device_log_stop() { log_is_on = false; }
+MOORE_DEVICE_API void moore_device_log_resume() { log_is_on = true; }
 
 // {"aten::add.Tensor": 3, ...}; valid until the next call. Operators' names hold nothing that JSON would escape.
 MOORE_DEVICE_API const char* moore_device_log_read() {

@@ -36,6 +36,7 @@ std::vector<Region*> accessible_regions;
 size_t granule_count = 0, next_granule = 0;
 uint64_t used_bytes = 0, peak_bytes = 0, limit_bytes = UINT64_MAX;
 int open_count = 0;
+bool own_work_left = false;
 
 void* reserve(size_t bytes) {
   void* p = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -116,6 +117,15 @@ bool make_accessible(Region& r) {
   return true;
 }
 
+// At the end of a copy or operator.
+void carry_own_work() {
+  size_t with = 0;
+  for (const Region* r : accessible_regions) with += r->own_work;
+  if (!with) return;
+  if (with == accessible_regions.size()) own_work_left = true;
+  for (Region* r : accessible_regions) r->own_work = true;
+}
+
 void close_all() {
   for (Region* r : accessible_regions) set_access(*r, false);
   accessible_regions.clear();
@@ -189,8 +199,21 @@ void open_device_memory() {
 
 void close_device_memory() {
   std::lock_guard lock(arena_mutex);
+  if (--open_count > 0) return;
+  carry_own_work();
+  close_all();
+}
+
+OpenForKernels::OpenForKernels() { open_device_memory(); }
+
+OpenForKernels::~OpenForKernels() {
+  std::lock_guard lock(arena_mutex);
   if (--open_count == 0) close_all();
 }
+
+bool host_saw_own_work() { return own_work_left; }
+void note_own_work_outside() { own_work_left = true; }
+void forget_host_work() { own_work_left = false; }
 
 // Called by the signal handler. The arena's own code never faults, so the mutex is not held by this thread.
 bool open_on_fault(Address a) {

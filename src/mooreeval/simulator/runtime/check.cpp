@@ -25,6 +25,7 @@ constexpr Address USER_SPACE_END = Address{1} << 47;
 
 struct Budget {
   uint64_t limit = 0, used = 0;  // of this launch
+  uint64_t bytes = 0;            // of the accesses that were watched
   uint64_t watched_blocks = 0, blocks = 0;
   bool unlimited() const { return limit == 0; }
   bool spent() const { return limit && used >= limit; }
@@ -43,13 +44,13 @@ const char* verb(Kind kind) { return kind.atomic ? "atomic update" : kind.write 
 
 void remember_told(Address a, size_t bytes) { told_address = a, told_bytes = bytes; }
 
-bool spend() {
+bool spend(size_t bytes) {
   if (budget.spent()) {
     statistics.check_stopped = true;
     watching = false;
     return false;
   }
-  ++budget.used, ++statistics.watched;
+  ++budget.used, ++statistics.watched, budget.bytes += bytes;
   return true;
 }
 
@@ -79,6 +80,7 @@ void tell_outside_region(const Region* r, Address a, size_t bytes, Kind kind, Ad
 bool inside(Address a, size_t bytes, Address base, size_t size) { return bytes <= size && a - base <= size - bytes; }
 
 void region_access(Region& r, Address a, size_t bytes, Kind kind, Address pc) {
+  if (kind.write) r.own_work = true;
   ShadowWord* words = shadow_of(r);
   if (!words) return;
   races::track({words, r.base & ~Address{3}, clocks::state.launch_start, r.base, r.module_data ? 0 : r.bytes}, a,
@@ -141,7 +143,10 @@ bool on_other_stack(const Worker& w, Address a) {
 void other_access(Worker& w, Address a, size_t bytes, Kind kind, Address pc) {
   Region* region = nullptr;
   const ModuleMemory memory = module_memory_at(a, address_of(reinterpret_cast<void*>(w.launch->body)), &region);
-  if (memory == ModuleMemory::WRITABLE) return spend() ? region_access(*region, a, bytes, kind, pc) : void();
+  if (memory == ModuleMemory::WRITABLE) {
+    if (kind.write) note_own_work_outside();
+    return spend(bytes) ? region_access(*region, a, bytes, kind, pc) : void();
+  }
   if (memory == ModuleMemory::READ_ONLY && !kind.write) return;
   if (reads_host_pointer(*w.launch, a, bytes, kind)) return;
   remember_told(a, bytes);
@@ -158,12 +163,15 @@ void other_access(Worker& w, Address a, size_t bytes, Kind kind, Address pc) {
 }  // namespace
 
 void begin_launch(const LaunchState& launch) {
-  budget = {settings.check_budget, 0, 0, launch.blocks};
+  budget = {settings.check_budget, 0, 0, 0, launch.blocks};
   clocks::begin_launch();
   races::begin_launch();
 }
 
-void end_launch() { trim_shadows(); }
+void end_launch() {
+  if (budget.watched_blocks) statistics.kernel_bytes += budget.bytes / budget.watched_blocks * budget.blocks;
+  trim_shadows();
+}
 
 // With a budget for fewer blocks than there are: half of them from the beginning, where neighbours meet, the last two,
 // and a random choice of the others. One block's worth is kept in reserve, for blocks do not cost all the same.
@@ -201,8 +209,8 @@ void access(Address a, size_t bytes, size_t alignment, Kind kind, Address pc) {
   races::settle_write();
   if (bytes == 0 || in_own_memory(w, a, bytes)) return;
   if (alignment > 1 && a % alignment != 0) tell_misaligned(a, bytes, alignment, kind, pc);
-  if (in_arena(a)) return spend() ? device_access(a, bytes, kind, pc) : void();
-  if (w.shared.holds(a)) return spend() ? shared_access(w.shared, a, bytes, kind, pc) : void();
+  if (in_arena(a)) return spend(bytes) ? device_access(a, bytes, kind, pc) : void();
+  if (w.shared.holds(a)) return spend(bytes) ? shared_access(w.shared, a, bytes, kind, pc) : void();
   other_access(w, a, bytes, kind, pc);
 }
 

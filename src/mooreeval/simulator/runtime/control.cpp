@@ -80,9 +80,19 @@ const char* moore_sim_report() {
   return text.c_str();
 }
 
+// For the run child: does the allocation that holds this address hold what a watched kernel wrote?
+extern "C" MOORE_SIM_API int moore_sim_holds_own_work(const void* pointer) {
+  const Region* r = region_at(address_of(pointer));
+  return r && r->own_work;
+}
+
+// And has any of that gone to the host, or where it is not followed, since the last reset?
+extern "C" MOORE_SIM_API int moore_sim_host_saw_own_work() { return host_saw_own_work(); }
+
 void moore_sim_reset() {
   ++resets;
   forget_findings();
   statistics = {};
+  forget_host_work();
   last_error(true);
 }

@@ -1,6 +1,8 @@
 // The tables of findings and launches.
 #include "findings.h"
 
+#include <dlfcn.h>
+
 #include <atomic>
 #include <cstdarg>
 #include <cstdio>
@@ -30,6 +32,12 @@ class TablesLock {
 };
 
 void copy_text(char* to, size_t room, const char* text) { std::snprintf(to, room, "%s", text ? text : ""); }
+
+// The loader's own text, which stays as long as the module does: for the process's life, as Python unloads none.
+const char* module_of(Address code) {
+  Dl_info info{};
+  return code && dladdr(reinterpret_cast<void*>(code), &info) ? info.dli_fname : nullptr;
+}
 
 bool same(const uint3& a, const uint3& b) { return a.x == b.x && a.y == b.y && a.z == b.z; }
 
@@ -96,13 +104,14 @@ void forget_findings() {
   dropped = 0;
 }
 
-void log_launch(const char* kernel, const dim3& grid, const dim3& block, size_t shared_bytes) {
+void log_launch(const char* kernel, const dim3& grid, const dim3& block, size_t shared_bytes, Address body) {
   char name[sizeof(LaunchRecord::kernel)];
   copy_text(name, sizeof name, kernel);
+  const char* const module = module_of(body);
   TablesLock lock;
   for (size_t i = 0; i < launches_used; ++i) {
     LaunchRecord& r = launches[i];
-    if (r.shared_bytes == shared_bytes && same(r.grid, grid) && same(r.block, block) && !std::strcmp(r.kernel, name)) {
+    if (r.module == module && r.shared_bytes == shared_bytes && same(r.grid, grid) && same(r.block, block) && !std::strcmp(r.kernel, name)) {
       ++r.count;
       return;
     }
@@ -110,7 +119,7 @@ void log_launch(const char* kernel, const dim3& grid, const dim3& block, size_t 
   if (launches_used == MAX_LAUNCH_RECORDS) return;
   LaunchRecord& r = launches[launches_used++];
   copy_text(r.kernel, sizeof r.kernel, name);
-  r.grid = grid, r.block = block, r.shared_bytes = shared_bytes, r.count = 1;
+  r.module = module, r.grid = grid, r.block = block, r.shared_bytes = shared_bytes, r.count = 1;
 }
 
 size_t launch_record_count() { return launches_used; }

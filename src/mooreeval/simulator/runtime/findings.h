@@ -38,11 +38,13 @@ void forget_findings();
 
 struct LaunchRecord {
   char kernel[192];
+  const char* module;  // file of the shared object whose kernel it is; null where that can't be told
   uint3 grid, block;
   size_t shared_bytes;
   uint64_t count;
 };
-void log_launch(const char* kernel, const dim3& grid, const dim3& block, size_t shared_bytes);
+// `body`: code of the launch, which lies in the module that has the kernel.
+void log_launch(const char* kernel, const dim3& grid, const dim3& block, size_t shared_bytes, Address body);
 size_t launch_record_count();
 const LaunchRecord& launch_record(size_t index);
 

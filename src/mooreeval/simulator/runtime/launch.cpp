@@ -9,6 +9,7 @@
 #include <system_error>
 #include <thread>
 
+#include "arena.h"
 #include "check.h"
 #include "findings.h"
 #include "report.h"
@@ -147,7 +148,7 @@ size_t helpers_for(const LaunchState& launch) {
 }
 
 void run(LaunchState& launch) {
-  DeviceMemoryOpen open;
+  const OpenForKernels open;
   give_signal_stack();
   if (settings.check) {
     note_host_stack(launch);
@@ -174,7 +175,7 @@ void launch(Kernel kernel, dim3 grid, dim3 block, size_t shared_bytes, void*, vo
   }
   static uint64_t launches = 0;
   std::lock_guard lock(launch_mutex);
-  log_launch(kernel.name, grid, block, shared_bytes);
+  log_launch(kernel.name, grid, block, shared_bytes, address_of(reinterpret_cast<void*>(body)));
   LaunchState state{};
   state.kernel = kernel.name, state.parameters = kernel.parameters, state.arguments = arguments;
   state.grid = grid, state.block = block, state.dynamic_bytes = shared_bytes;

@@ -101,7 +101,11 @@ class Json {
 
 void write_launch(Json& json, const LaunchRecord& r) {
   json.raw("{\"kernel\":").text(r.kernel).raw(",\"grid\":").triple(r.grid).raw(",\"block\":").triple(r.block);
-  json.raw(",\"shared_bytes\":").number(r.shared_bytes).raw(",\"count\":").number(r.count).raw("}");
+  json.raw(",\"shared_bytes\":").number(r.shared_bytes).raw(",\"count\":").number(r.count).raw(",\"module\":");
+  if (r.module)
+    json.text(r.module).raw("}");
+  else
+    json.raw("null}");
 }
 
 void write_finding(Json& json, const Finding& f) {
@@ -133,6 +137,7 @@ void write_report(Json& json) {
   json.raw(",\"check_stopped\":").boolean(statistics.check_stopped);
   json.raw(",\"peak_bytes\":").number(peak_device_bytes()).raw(",\"threads\":").number(statistics.threads);
   json.raw(",\"resets\":").number(resets).raw(",\"watched_accesses\":").number(statistics.watched);
+  json.raw(",\"kernel_bytes\":").number(statistics.kernel_bytes);
   json.raw(",\"dropped_findings\":").number(dropped_findings()).raw("}");
 }
 

@@ -12,6 +12,7 @@ struct Statistics {
   bool check_stopped = false;  // some block ran unwatched because of the budget
   uint64_t threads = 0;        // simulated threads that were started
   uint64_t watched = 0;        // accesses that check mode looked at
+  uint64_t kernel_bytes = 0;   // that watched launches read and wrote, unwatched blocks estimated
 };
 extern Statistics statistics;
 extern uint64_t resets;  // how often all this was forgotten: more often than trials began, and somebody has reasons

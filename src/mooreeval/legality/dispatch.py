@@ -1,0 +1,90 @@
+"""Which of the operators that a forward pass ran are the candidate's to use. Judges what `watch` noted; no torch.
+
+Operators on the list (see `operators`) pass wherever they run. So do arithmetic on sizes and constants that stays on
+the CPU and sees nothing of the task's data, and operators that the candidate itself defines: what they run is watched
+too. Everything else is computation that PyTorch does in the kernels' place, however small.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from mooreeval.legality.operators import TORCH_NAMESPACES, is_allowed
+from mooreeval.toolchains.base import Recording
+from mooreeval.verdict import OperatorUse, Place, RuleHit
+
+Origin = Literal["python", "cpp", "hidden"]
+
+
+@dataclass(frozen=True)
+class SeenOperator:
+    """Equal calls of one operator in one forward pass."""
+
+    name: str  # "aten::add.Tensor"
+    origin: Origin  # who called it: Python, C++, or somebody out of sight
+    function: str  # what Python called, "" where that is not known
+    line: int | None  # the candidate's line that led to it
+    count: int
+    moved_bytes: int
+
+
+def operator_uses(seen: Sequence[SeenOperator], code: str, recording: Recording) -> list[OperatorUse]:
+    """What a verdict tells of them: those outside the list first, the busiest of each kind first."""
+    own = own_namespaces(code, recording)
+    uses = [
+        OperatorUse(
+            name=each.name,
+            count=each.count,
+            origin=each.origin,
+            allowed=_is_allowed(each.name, own),
+            place=_place(code, each.line),
+            moved_bytes=each.moved_bytes,
+        )
+        for each in seen
+    ]
+    return sorted(uses, key=lambda use: (use.allowed, -use.moved_bytes, -use.count, use.name))
+
+
+def operator_hits(seen: Sequence[SeenOperator], code: str, recording: Recording, policy: str) -> list[RuleHit]:
+    """The rules that they break."""
+    if policy != "native":
+        return []
+    own = own_namespaces(code, recording)
+    return [_hit(each, code) for each in seen if not _is_allowed(each.name, own)]
+
+
+def own_namespaces(code: str, recording: Recording) -> frozenset[str]:
+    """Of operators that the candidate's own sources define, in C++ or Python."""
+    texts = [source.text for extension in recording.extensions for source in (*extension.sources, *extension.headers)]
+    found = {name for text in texts for name in re.findall(r"\bTORCH_LIBRARY\w*\s*\(\s*(\w+)", text)}
+    found |= set(re.findall(r"\b(?:Library|custom_op|define|triton_op)\(\s*[\"'](\w+)(?:::|[\"'])", code))
+    return frozenset(found - TORCH_NAMESPACES)
+
+
+def _is_allowed(name: str, own: frozenset[str]) -> bool:
+    namespace = name.partition("::")[0]
+    return namespace in own if namespace not in TORCH_NAMESPACES else is_allowed(name)
+
+
+def _hit(each: SeenOperator, code: str) -> RuleHit:
+    times = f", {each.count} times" if each.count > 1 else ""
+    place = _place(code, each.line)
+    if each.origin == "python":
+        called = f"{each.function} ({each.name})" if each.function else each.name
+        message = f"the forward pass lets PyTorch compute: {called}{times}"
+        return RuleHit(rule="torch_compute", message=message, place=place, evidence=f"operator {each.name}")
+    if each.origin == "cpp":
+        message = f"C++ of the candidate lets PyTorch compute: {each.name}{times}"
+    else:
+        message = f"{each.name} runs out of sight, in a thread or an operator of the candidate's own{times}"
+    return RuleHit(rule="cpp_torch_compute", message=message, place=place, evidence=f"operator {each.name}")
+
+
+def _place(code: str, line: int | None) -> Place | None:
+    rows = code.splitlines()
+    if line is None or not 0 < line <= len(rows):
+        return None
+    return Place(file="candidate", line=line, text=rows[line - 1].strip()[:200])

@@ -1,0 +1,183 @@
+"""Watches which operators of PyTorch a forward pass runs, in the candidate's own process: a tripwire, not proof.
+
+Two of PyTorch's modes are on while the candidate's model is called. The function mode knows when Python calls a
+function of PyTorch; the dispatch mode sees every operator that reaches a kernel, also one that C++ calls, and what a
+composite operator is composed of. An operator outside of any function call comes from C++. On the simulator the
+device's own log tells what neither saw: operators of other threads, within a candidate's own operators, or with the
+modes switched off. Imports torch: for children only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Generator, Iterator
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from mooreeval.legality.operators import TORCH_NAMESPACES, is_allowed
+
+MOST_USES = 512
+_PRINTING = frozenset("__repr__ __str__ __format__".split())
+_ALLOCATES = frozenset("empty empty_like empty_strided new_empty new_empty_strided empty_permuted".split())
+
+
+class OperatorWatch:
+    """What ran while `watching`; `file_name` is how the candidate's frames are called."""
+
+    def __init__(self, file_name: str, log: Any = None) -> None:
+        self._file_name, self._log = file_name, log
+        self._uses: dict[tuple[str, str, str, int | None], list[int]] = {}
+        self._functions: list[str] = []  # of PyTorch's, that Python has called and that have not returned
+        self._host_data: set[int] = set()  # storages on the CPU that hold what came from the device
+        self._numbers_left = False  # a value of the device's has become a number of Python's
+        self._hidden: dict[str, int] = {}
+
+    @contextlib.contextmanager
+    def watching(self) -> Generator[None]:
+        """Note what runs inside; everything noted before is forgotten."""
+        self._uses.clear()
+        self._host_data.clear()
+        self._functions, self._numbers_left = [], False
+        if self._log:
+            self._log.start_log()
+        try:
+            with _Dispatch(self), _Functions(self):
+                yield
+        finally:
+            if self._log:
+                self._log.stop_log()
+                self._hidden = self._log.read_log()
+
+    def report(self) -> list[dict[str, Any]]:
+        """The uses, as `answers.OperatorClaim` reads them."""
+        seen = [
+            {"name": name, "origin": origin, "function": function, "line": line, "count": count, "bytes": moved}
+            for (name, origin, function, line), (count, moved) in self._uses.items()
+        ]
+        hidden = [
+            {"name": name, "origin": "hidden", "function": "", "line": None, "count": count, "bytes": 0}
+            for name, count in self._hidden.items()
+            if not is_allowed(name)
+        ]
+        return (hidden + seen)[:MOST_USES]
+
+    # ------------------------------------------------------------------------------------------------------- from modes
+    @contextlib.contextmanager
+    def calling(self, function: Any) -> Generator[None]:
+        """Python calls a function of PyTorch's."""
+        name = str(getattr(function, "__name__", None) or type(function).__name__)
+        self._functions.append(name)
+        try:
+            with self.unlogged() if name in _PRINTING else contextlib.nullcontext():
+                yield
+        finally:
+            self._functions.pop()
+
+    @contextlib.contextmanager
+    def unlogged(self) -> Generator[None]:
+        """What runs inside is accounted for already."""
+        if self._log:
+            self._log.stop_log()
+        try:
+            yield
+        finally:
+            if self._log:
+                self._log.resume_log()
+
+    def note(self, operator: Any, arguments: Any, results: Any) -> None:
+        """One operator has run."""
+        name = str(operator.name())
+        inputs, outputs = list(_tensors(arguments)), list(_tensors(results))
+        if self._is_of_the_host_alone(inputs, outputs) and not is_allowed(name):
+            return
+        self._follow(inputs, outputs)
+        origin = "python" if self._functions else "cpp"
+        function = self._functions[0] if self._functions else ""
+        key = (name, origin, function, self._line())
+        if key not in self._uses and len(self._uses) >= MOST_USES and is_allowed(name):
+            return
+        use = self._uses.setdefault(key, [0, 0])
+        use[0] += 1
+        use[1] += _moved(operator, inputs, outputs)
+
+    def _is_of_the_host_alone(self, inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> bool:
+        """Arithmetic on sizes and constants: nothing in it comes from the task's data, nor is on its device."""
+        if self._numbers_left or not (inputs or outputs):
+            return False
+        if any(t.device.type != "cpu" for t in (*inputs, *outputs)):
+            return False
+        return not any(_storage(t) in self._host_data for t in inputs)
+
+    def _follow(self, inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> None:
+        """Remember where on the CPU the device's data are."""
+        holds_data = any(t.device.type != "cpu" or _storage(t) in self._host_data for t in inputs)
+        if not holds_data:
+            return
+        if not outputs:
+            self._numbers_left = True
+        # An operator that writes in place returns what it wrote to.
+        self._host_data.update(_storage(t) for t in outputs if t.device.type == "cpu")
+
+    def _line(self) -> int | None:
+        """The candidate's innermost line that led here."""
+        frame = sys._getframe(2)
+        for _ in range(64):
+            if frame is None:
+                return None
+            if frame.f_code.co_filename == self._file_name:
+                return frame.f_lineno
+            frame = frame.f_back
+        return None
+
+
+class _Functions(TorchFunctionMode):
+    def __init__(self, watch: OperatorWatch) -> None:
+        super().__init__()
+        self._watch = watch
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        with self._watch.calling(func):
+            return func(*args, **(kwargs or {}))
+
+
+class _Dispatch(TorchDispatchMode):
+    def __init__(self, watch: OperatorWatch) -> None:
+        super().__init__()
+        self._watch = watch
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        own = func.namespace not in TORCH_NAMESPACES  # what runs within it is not accounted for
+        with contextlib.nullcontext() if own else self._watch.unlogged(), torch._C.DisableTorchFunction():
+            results = func(*args, **(kwargs or {}))
+        self._watch.note(func, (args, kwargs), results)
+        return results
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _tensors(item)
+    elif isinstance(value, dict):
+        yield from _tensors(list(value.values()))
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    try:
+        return tensor.untyped_storage()._cdata
+    except (RuntimeError, NotImplementedError):
+        return id(tensor)
+
+
+def _moved(operator: Any, inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> int:
+    """Bytes of the device's memory that an operator reads and writes; none where it only allocates or renames."""
+    returns = operator._schema.returns
+    renames = bool(returns) and all(r.alias_info is not None and not r.alias_info.is_write for r in returns)
+    if renames or operator._schema.name.split("::")[-1] in _ALLOCATES:
+        return 0
+    return sum(t.nbytes for t in (*inputs, *outputs) if t.device.type != "cpu")
