@@ -145,6 +145,11 @@ class _Functions(TorchFunctionMode):
 
 
 class _Dispatch(TorchDispatchMode):
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """PyTorch would import its compiler at the first operator, which takes a second, to keep it from tracing us."""
+        return False
+
     def __init__(self, watch: OperatorWatch) -> None:
         super().__init__()
         self._watch = watch

@@ -5,6 +5,8 @@ Tensors are on the meta device, which stands in for any device that is not the C
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import textwrap
 
 import pytest
@@ -157,3 +159,13 @@ def test_values_shapes_and_errors_are_as_without_the_watch():
             x @ x
     assert torch.equal(got, forward(x))
     assert type(got) is torch.Tensor
+
+
+def test_watching_does_not_import_pytorchs_compiler():
+    code = (
+        "import sys, torch; from mooreeval.legality.watch import OperatorWatch\n"
+        "with OperatorWatch('candidate.py').watching(): torch.ones(3).contiguous()\n"
+        "print([name for name in sys.modules if name.startswith(('torch._dynamo', 'torch._inductor'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
