@@ -129,9 +129,17 @@ def _said(command: list[str], text: str, environment: dict[str, str], seconds: f
     except subprocess.TimeoutExpired:
         return None
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
+        _end_session(child.pid)
         child.wait()
+
+
+def _end_session(session: int) -> None:
+    """ninja puts each compiler into a group of its own; the session is the same for all."""
+    for _ in range(3):  # one of them may have begun another meanwhile
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                if int(stat.read_text().rpartition(")")[2].split()[3]) == session:
+                    os.kill(int(stat.parent.name), signal.SIGKILL)
 
 
 def _plain_environment(toolkit: Toolkit, python: str, folder: str) -> dict[str, str]:
