@@ -196,6 +196,15 @@ def tampering(message: str) -> Conclusion:
     return illegal("simulator_tampering", message)
 
 
+def illegal_by_source(hits: Sequence[RuleHit]) -> Conclusion | None:
+    """What the source breaks; the gravest, which is the first, is the reason."""
+    if not hits:
+        return None
+    first = hits[0]
+    where = f"{first.place}: " if first.place and first.place.line else ""
+    return Conclusion(Status.ILLEGAL, f"{where}{first.message}", rules=tuple(hits), place=first.place)
+
+
 def no_launch(passed: bool, more: Sequence[RuleHit] = ()) -> Conclusion:
     """A forward pass without a kernel: whatever computed the values, it was not the candidate's kernel.
 

@@ -16,6 +16,9 @@ class Evidence:
     init_inputs: Any = None
     state: Any = None
     example: Any = None
+    input_kinds: list[str] | None = None  # of forward's arguments, see `argument_kinds`
+    init_kinds: list[str] | None = None
+    single_precision: bool = False
     reductions: tuple[Reduction, ...] = ()
     forced: tuple[str, ...] = ()
     doubtful: tuple[str, ...] = ()

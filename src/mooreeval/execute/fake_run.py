@@ -116,9 +116,14 @@ def _meta_run(code: str, name: str) -> FakeRun:
 
 def input_bytes(code: str, name: str = "task") -> int:
     """Bytes of what `get_inputs` returns, without making any; 0 where the meta device can't tell."""
+    return sum(map(_bytes, tensors_in(inputs_on_meta(code, name))))
+
+
+def inputs_on_meta(code: str, name: str = "task") -> list[Any] | None:
+    """What `get_inputs` returns, as tensors without memory; None where the meta device can't tell."""
     with contextlib.suppress(Exception), _compiler_left_out(), OnMeta(), torch.device("meta"), torch.no_grad():
-        return sum(map(_bytes, tensors_in(load_task_module(code, name=name).make_inputs(0))))
-    return 0
+        return list(load_task_module(code, name=name).make_inputs(0))
+    return None
 
 
 class _NotSmall(BaseException):

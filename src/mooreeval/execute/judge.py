@@ -37,6 +37,7 @@ from mooreeval.execute.evidence import Evidence
 from mooreeval.execute.gpu_state import GpuWatch
 from mooreeval.execute.lawful import Legality
 from mooreeval.execute.processes import Processes
+from mooreeval.execute.reading import kinds_of, read_source
 from mooreeval.execute.schedule import DeviceSchedule, Schedule, schedules
 from mooreeval.execute.seeds import derive_seed
 from mooreeval.execute.timed_peers import TimedPeers, core_for
@@ -104,12 +105,12 @@ class Judgement:
     def _judged(self, recorder: Child, reference: Child) -> Conclusion:
         """Record, build, run; from the beginning where the run asks for an extension that only a forward pass does."""
         try:
-            return self._record(recorder) or self._build() or self._run_what_was_built(reference)
+            return self._recorded(recorder) or self._build() or self._run_what_was_built(reference)
         except _AskedForMore:
             self.evidence.forget_the_run()
         with self._processes.spawn("recorder") as again:
             self._processes.begin_stand_in(again)
-            return self._record(again, forward=True) or self._build() or self._run_what_was_built(reference)
+            return self._recorded(again, forward=True) or self._build() or self._run_what_was_built(reference)
 
     # ---------------------------------------------------------------------------------------------------------- helpers
     def _seed(self, purpose: str, trial: int = 0) -> int:
@@ -143,6 +144,8 @@ class Judgement:
         evidence.init_inputs, evidence.state, evidence.example = (
             values[k] for k in ("init_inputs", "state", "example")
         )
+        evidence.input_kinds, evidence.init_kinds = kinds_of(answer["input_kinds"]), kinds_of(answer["init_kinds"])
+        evidence.single_precision = answer["single_precision"] is True
         evidence.reductions = tuple(Reduction.model_validate(r) for r in answer["reductions"])
         evidence.forced, evidence.doubtful = tuple(answer["forced"]), tuple(answer["doubtful"])
 
@@ -159,6 +162,15 @@ class Judgement:
         return message.fields, read_values(message)
 
     # ---------------------------------------------------------------------------------------------------------- record
+    def _recorded(self, recorder: Child, *, forward: bool = False) -> Conclusion | None:
+        """Record, and read what was recorded: what is illegal by source is that before anything else is wrong."""
+        stop = self._record(recorder, forward=forward)
+        if stop and stop.status is Status.NO_CANDIDATE:
+            return stop
+        with self._stage("legality"):
+            hits = read_source(self._processes, self.candidate.code, self.evidence, self.config.policy == "native")
+        return conclude.illegal_by_source(hits) or stop
+
     def _record(self, recorder: Child, *, forward: bool = False) -> Conclusion | None:
         """The strings that the candidate wants compiled, as it is loaded or in a forward pass."""
         with self._stage("record"):

@@ -89,7 +89,7 @@ def serve(control: socket.socket) -> None:
 
 def _load_what_others_need() -> None:
     """Imports of the roles that come second, while the first child, a task's, is at work."""
-    from mooreeval.execute import candidate_child, compare_child  # noqa: F401
+    from mooreeval.execute import candidate_child, compare_child, reader_child  # noqa: F401
     from mooreeval.simulator import torch_device  # noqa: F401
 
     gc.freeze()

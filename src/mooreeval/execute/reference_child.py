@@ -3,8 +3,8 @@
 Operations
     start     backend, options -> name of the device; without it the task runs on the CPU
     prepare   name, code, candidate_text, budget (None: the task as it is), careful, weight_seed, example_seed
-              -> the code as run (sizes reduced), reductions, forced and doubtful ones; values: init_inputs, state,
-              example
+              -> the code as run (sizes reduced), reductions, forced and doubtful ones, input_kinds, init_kinds,
+              single_precision (see `argument_kinds`); values: init_inputs, state, example
     trial     seed -> values: inputs, expected32, expected64 (None where there is no float64 run), inputs_after
     arenas    seeds, cycle, core -> leaves (the form of each tensor); values: arenas, see `timed_calls`
     compile   seed -> error or None: torch.compile of the model, and its first call
@@ -25,8 +25,9 @@ from typing import Any
 import torch
 
 from mooreeval.errors import TaskError
+from mooreeval.execute.argument_kinds import argument_kinds, is_single_precision
 from mooreeval.execute.device import Device, open_device
-from mooreeval.execute.fake_run import input_bytes
+from mooreeval.execute.fake_run import input_bytes, inputs_on_meta
 from mooreeval.execute.host_outputs import may_keep_on_host, outputs_on_host
 from mooreeval.execute.reduce import Budget, reduce_task
 from mooreeval.execute.task_module import TaskModule, load_task_module
@@ -95,16 +96,22 @@ class ReferenceChild:
         self.module = load_task_module(code, name=name, device=self._place)
         self.model = self.module.make_model(fields["weight_seed"])
         state = dict(self.model.state_dict()) if isinstance(self.model, torch.nn.Module) else {}
+        init_inputs = self._checked(list(self.module.init_inputs()), f"{INIT_INPUTS_NAME}()")
+        example = self._example(fields["example_seed"])
+        inputs = inputs_on_meta(code, name) if example is None else example
         answer = {
+            "input_kinds": argument_kinds(inputs),
+            "init_kinds": argument_kinds(init_inputs),
+            "single_precision": is_single_precision(code, [inputs or [], state]),
             "code": code,
             "reductions": [asdict(r) for r in reduced.reductions] if reduced else [],
             "forced": list(reduced.forced) if reduced else [],
             "doubtful": list(reduced.doubtful) if reduced else [],
         }
         values = {
-            "init_inputs": to_wire(self._checked(list(self.module.init_inputs()), f"{INIT_INPUTS_NAME}()")),
+            "init_inputs": to_wire(init_inputs),
             "state": to_wire(state),
-            "example": to_wire(self._example(fields["example_seed"])),
+            "example": to_wire(example),
         }
         return answer, values
 

@@ -35,6 +35,12 @@ def _compare() -> Role:
     return CompareChild()
 
 
+def _reader() -> Role:
+    from mooreeval.execute.reader_child import ReaderChild
+
+    return ReaderChild()
+
+
 def _profile() -> Role:
     from mooreeval.execute.profile_role import ProfileRole
 
@@ -44,6 +50,7 @@ def _profile() -> Role:
 ROLES: dict[str, Callable[[], Role]] = {
     "reference": _reference,
     "recorder": _candidate,
+    "reader": _reader,
     "run": _candidate,
     "compare": _compare,
     "profile": _profile,

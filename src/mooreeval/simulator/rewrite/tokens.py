@@ -194,7 +194,9 @@ def join_lines(text: str) -> str:
 
     Line ends move behind the joined line, so that what follows keeps its line number.
     """
-    return re.sub(r"(?:[^\n]*\\\r?\n)+[^\n]*", _joined, text)
+    if "\\\n" not in text and "\\\r\n" not in text:
+        return text
+    return re.sub(r"^(?:[^\n]*+(?<=\\)\n|[^\n]*\\\r\n)+[^\n]*", _joined, text, flags=re.MULTILINE)
 
 
 def _joined(lines: re.Match[str]) -> str:
