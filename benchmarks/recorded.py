@@ -36,7 +36,7 @@ def _extension(fields: dict[str, Any]) -> Extension:
     return Extension(**fields)
 
 
-def _recorded(task: Path, candidate: Path, interceptor: Interceptor) -> list[dict[str, Any]]:
+def recorded(task: Path, candidate: Path, interceptor: Interceptor) -> list[Extension]:
     """Run both files; whatever they raise ends them, and what was asked for until then counts."""
     interceptor.extensions = []
     with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(Exception, SystemExit):
@@ -45,14 +45,14 @@ def _recorded(task: Path, candidate: Path, interceptor: Interceptor) -> list[dic
         of_task: dict[str, Any] = {"__name__": "task", "__file__": str(task)}
         exec(compile(task.read_text(encoding="utf-8"), str(task), "exec"), of_task)
         own["ModelNew"](*of_task["get_init_inputs"]())
-    return [asdict(extension) for extension in interceptor.extensions]
+    return interceptor.extensions
 
 
 def main() -> None:
     interceptor = Interceptor(lambda extension: StandIn(extension, lambda _arguments: None))
     interceptor.install()
     for task, candidate in zip(sys.argv[1::2], sys.argv[2::2], strict=True):
-        print(json.dumps(_recorded(Path(task), Path(candidate), interceptor)), flush=True)
+        print(json.dumps([asdict(e) for e in recorded(Path(task), Path(candidate), interceptor)]), flush=True)
 
 
 if __name__ == "__main__":

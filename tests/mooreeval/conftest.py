@@ -83,6 +83,12 @@ def verifier():
         yield verifier
 
 
+@pytest.fixture
+def source_unread(monkeypatch):
+    """The layers behind the source: they must hold as if no rule were known by which it is read."""
+    monkeypatch.setattr("mooreeval.execute.judge.read_source", lambda *_arguments: [])
+
+
 @pytest.fixture(scope="session")
 def scale_task():
     return make_task("scale", SCALE_TASK)

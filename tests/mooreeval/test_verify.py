@@ -86,7 +86,7 @@ def test_parameters_created_in_another_order_are_no_error(verifier, scale_task):
     assert verdict.status is Status.CORRECT, verdict.reason
 
 
-def test_values_from_a_torch_operator_without_any_launch_are_illegal(verifier, scale_task):
+def test_values_from_a_torch_operator_without_any_launch_are_illegal(verifier, scale_task, source_unread):
     verdict = verifier.verify(
         scale_task, changed(("ext.run(x, self.bias, self.factor)", "x * self.factor + self.bias"))
     )
@@ -94,7 +94,7 @@ def test_values_from_a_torch_operator_without_any_launch_are_illegal(verifier, s
     assert verdict.rules[0].rule == "no_kernel_launched"
 
 
-def test_a_branch_that_skips_the_kernel_in_one_trial_is_illegal(verifier, scale_task):
+def test_a_branch_that_skips_the_kernel_in_one_trial_is_illegal(verifier, scale_task, source_unread):
     body = (
         "        self.calls = getattr(self, 'calls', 0) + 1\n"
         "        if self.calls == 3: return x * self.factor + self.bias\n"
@@ -118,7 +118,7 @@ def test_a_branch_that_skips_the_kernel_in_one_trial_is_illegal(verifier, scale_
 )
 @pytest.mark.parametrize("where", ["import", "forward"])
 def test_a_process_that_dies_hangs_or_forges_is_a_runtime_error_of_that_candidate(
-    verifier, scale_task, statement, said, where
+    verifier, scale_task, source_unread, statement, said, where
 ):
     if where == "import":
         hostile = changed(("source = r'''", f"{statement}\nsource = r'''"))
@@ -130,7 +130,7 @@ def test_a_process_that_dies_hangs_or_forges_is_a_runtime_error_of_that_candidat
     assert verifier.verify(scale_task, Candidate(SCALE_CANDIDATE)).status is Status.CORRECT
 
 
-def test_nothing_that_a_candidate_started_outlives_its_verdict(verifier, scale_task):
+def test_nothing_that_a_candidate_started_outlives_its_verdict(verifier, scale_task, source_unread):
     mark = f"sleep-{os.getpid()}-{time.monotonic_ns()}"
     start = f"import subprocess; subprocess.Popen(['bash', '-c', 'exec -a {mark} sleep 300'], start_new_session=True)"
     verifier.verify(scale_task, changed(("        return ext.run", f"        {start}\n        return ext.run")))
@@ -221,7 +221,8 @@ def test_an_out_of_bounds_write_names_the_line_in_the_candidates_own_file(verifi
 @pytest.mark.parametrize(
     ("line", "status"),
     [
-        ("    cudaGraphLaunch(nullptr, nullptr);  // HERE", Status.UNSUPPORTED),
+        ("    cudaTextureObject_t texture = 0;  // HERE", Status.UNSUPPORTED),
+        ("    cudaGraphLaunch(nullptr, nullptr);  // HERE", Status.ILLEGAL),
         ('    extern "C" void moore_sim_reset();  // HERE', Status.ILLEGAL),
     ],
 )
@@ -278,7 +279,7 @@ def test_a_bad_task_is_a_task_error_of_one_line(verifier, old, new, said):
     assert "\n" not in str(error.value)
 
 
-def test_many_verdicts_keep_their_order_and_one_killed_child_harms_no_other(verifier, scale_task):
+def test_many_verdicts_keep_their_order_and_one_killed_child_harms_no_other(verifier, scale_task, source_unread):
     killed = changed(("        return ext.run", "        os.kill(os.getpid(), 9)\n        return ext.run"))
     pairs = [(scale_task, Candidate(SCALE_CANDIDATE)), (scale_task, killed)] * 3
     outcomes = verifier.verify_many(pairs, workers=3)
@@ -288,6 +289,29 @@ def test_many_verdicts_keep_their_order_and_one_killed_child_harms_no_other(veri
 def test_a_lost_launcher_is_started_again(verifier, scale_task):
     os.kill(verifier._launcher._process.pid, signal.SIGKILL)
     assert verifier.verify(scale_task, Candidate(SCALE_CANDIDATE)).status is Status.CORRECT
+
+
+@pytest.mark.parametrize(
+    ("statement", "rule"),
+    [("os.kill(os.getpid(), 9)", "process"), ("import subprocess", "process"), ("x = torch.relu(x)", "torch_compute")],
+)
+def test_what_breaks_a_rule_by_source_is_illegal_before_it_can_fail(verifier, scale_task, statement, rule):
+    hostile = changed(("        return ext.run", f"        {statement}\n        return ext.run"))
+    broken = changed(("        return ext.run", f"        {statement}\n        return ext.run"), ("int i =", "itn i ="))
+    where = 1 + next(k for k, row in enumerate(hostile.code.split("\n")) if row.strip() == statement)
+    for candidate in (hostile, broken):
+        verdict = verifier.verify(scale_task, candidate)
+        assert verdict.status is Status.ILLEGAL
+        assert (verdict.rules[0].rule, verdict.rules[0].place.line) == (rule, where)
+        assert verdict.reason.startswith(f"candidate:{where}: ")
+
+
+def test_policy_mixed_lets_pytorch_compute_beside_a_kernel_and_nothing_else(verifier, scale_task, monkeypatch):
+    monkeypatch.setattr(verifier, "config", verifier.config.model_copy(update={"policy": "mixed"}))
+    mixed = verifier.verify(scale_task, changed((RETURN, RETURN.replace("return ", "return torch.clone(") + " * 1)")))
+    assert mixed.status is Status.CORRECT, mixed.reason
+    tampering = verifier.verify(scale_task, changed((RETURN, f"torch.relu = None; {RETURN}")))
+    assert tampering.rules[0].rule == "patching"
 
 
 def test_the_scripted_verifier_answers_from_its_script_and_knows_nothing_else(verifier, scale_task):

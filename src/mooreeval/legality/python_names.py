@@ -47,7 +47,7 @@ MODULES: dict[str, frozenset[str] | None] = {
     "platform": frozenset("system machine python_version".split()),
     "os": frozenset(
         "environ getenv path getcwd makedirs mkdir sep linesep name cpu_count _exit remove unlink getpid PathLike "
-        "fspath pathsep".split()
+        "fspath pathsep urandom".split()
     ),
     "os.path": frozenset(
         "join dirname abspath basename exists expanduser realpath isfile isdir splitext normpath sep relpath".split()

@@ -41,7 +41,7 @@ def test_the_language_is_told_from_the_exception(raised, language):
         ("import no_such_package\n" + MODEL, Status.RUNTIME_ERROR, None),
     ],
 )
-def test_a_candidate_in_another_language_is_unsupported(code, status, feature):
+def test_a_candidate_in_another_language_is_unsupported_where_its_source_may_be(source_unread, code, status, feature):
     with LocalVerifier() as verifier:
         verdict = verifier.verify(make_task("t", TASK), Candidate(code))
     assert (verdict.status, verdict.unsupported_feature) == (status, feature), verdict.reason

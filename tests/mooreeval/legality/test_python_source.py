@@ -1,3 +1,4 @@
+# ruff: noqa: E501  a specimen stands on one line, however long
 """A candidate's Python: what breaks a rule is accused, and its honest twin is not."""
 
 import pytest
