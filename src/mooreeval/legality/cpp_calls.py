@@ -166,7 +166,7 @@ class HostCode:
         if "auto" in text.split():
             kind = self.kind(value) if value is not None else UNKNOWN
             kind = TENSOR if kind == TENSORS and value is not None and value.parent.type == "for_range_loop" else kind
-        elif _TENSOR_TYPE.fullmatch(text):
+        elif _TENSOR_TYPE.fullmatch(text) or text.removeprefix("const ").rstrip("& ") in self.tree.tensor_types:
             kind = TENSOR
         elif _HOLDS_TENSORS.search(text):
             kind = TENSORS

@@ -52,6 +52,7 @@ class Tree:
     outside: list[Any] = field(default_factory=list)  # declarations at file scope
     using: list[str] = field(default_factory=list)  # namespaces whose names need no prefix
     aliases: dict[str, str] = field(default_factory=dict)
+    tensor_types: set[str] = field(default_factory=set)  # other names of at::Tensor
 
 
 def parse(source: str, text: str) -> Tree:
@@ -114,6 +115,10 @@ def _names_in_short(tree: Tree) -> None:
         tree.aliases[short] = name.removeprefix("::")
     for name in re.findall(r"\busing\s+((?:::)?\w+(?:::\w+)+)\s*;", text):
         tree.aliases[name.split("::")[-1]] = name.removeprefix("::")
+    of_tensors = (
+        r"\busing\s+(\w+)\s*=\s*(?:::)?(?:at|torch)::Tensor\s*;|\btypedef\s+(?:::)?(?:at|torch)::Tensor\s+(\w+)\s*;"
+    )
+    tree.tensor_types = {one or other for one, other in re.findall(of_tensors, text)}
 
 
 def _add_function(tree: Tree, node: Any, owner: str) -> None:

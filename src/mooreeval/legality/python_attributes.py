@@ -136,11 +136,15 @@ class Attributes(State):
             found += [self._bound(each, atom, node) for each in held]
         if not any(found):
             found += [self._bound(each, atom, node) for each in self.lookup(atom.of, name)]
-        if any(found):
-            return join(found)
-        for getter in self.lookup(atom.of, "__getattr__"):
+        getters = list(self.lookup(atom.of, "__getattribute__"))
+        getters += [] if any(found) else self.lookup(atom.of, "__getattr__")
+        for getter in getters:
             if isinstance(getter, Function):
                 found.append(self.run(getter, atom, [data(name)], {}, node))
+        if any(found):
+            return join(found)
+        if name in ("_modules", "_parameters", "_buffers"):
+            return one(Group({"": self.submodules(atom) if name == "_modules" else A_TENSOR}))
         if layer := self.layer_base(atom.of):
             found.append(_of_layer(Layer(layer), name))
         elif name in _MODULE_METHODS:
@@ -150,7 +154,10 @@ class Attributes(State):
         )
 
     def _bound(self, each: Any, receiver: Any, node: ast.AST) -> Value:
-        if not isinstance(each, Function) or each.owner is None or each.is_static:
+        if isinstance(each, Instance) and (getters := self.lookup(each.of, "__get__")):
+            functions = [getter for getter in getters if isinstance(getter, Function)]
+            return join([self.run(getter, each, [one(receiver), ANYTHING], {}, node) for getter in functions])
+        if not isinstance(each, Function) or each.is_static or not (each.owner or each.scope.is_class):
             return one(each)
         if each.is_property:
             return self.run(each, receiver, [], {}, node)
@@ -205,6 +212,13 @@ class Attributes(State):
         named = [a for v in arguments[:1] for a in v if isinstance(a, Class)]
         owner = named[0] if named else frame.function.owner if frame and frame.function else None
         return one(Super(owner, frame.receiver)) if owner and frame else ANYTHING
+
+    def submodules(self, receiver: Any) -> Value:
+        """What a module holds of modules."""
+        if not isinstance(receiver, Instance):
+            return one(receiver)
+        held = [a for v in receiver.of.attributes.values() for a in v if isinstance(a, Layer | Instance | Group)]
+        return frozenset(held) or ANYTHING
 
     # --------------------------------------------------------------------------------------------------------- writing
     def set_attribute(self, value: Value, name: str, new: Value, node: ast.AST) -> None:
@@ -323,7 +337,7 @@ def _of_tensor(name: str) -> Value:
 
 
 def _of_layer(layer: Layer, name: str) -> Value:
-    if name in ("forward", "__call__"):
+    if name in ("forward", "__call__") or (name.startswith("_") and ("forward" in name or "call" in name)):
         return one(layer)
     if name.startswith(_HELD_TENSORS):
         return A_TENSOR

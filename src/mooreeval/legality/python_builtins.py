@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from dataclasses import replace
 from typing import Any
 
 from mooreeval.legality import python_names as names
@@ -71,7 +72,7 @@ class Builtins(Methods):
         if name == "range":
             return one(Group({"": SOME_DATA}))
         if name in ("property", "staticmethod", "classmethod"):
-            return arguments[0] if arguments else ANYTHING
+            return frozenset(_of_kind(atom, name) for atom in join(arguments[:1])) or ANYTHING
         plain = name in _ANSWER_WITH_DATA
         is_error = isinstance(getattr(builtins, name, None), type) and issubclass(
             getattr(builtins, name), BaseException
@@ -79,6 +80,7 @@ class Builtins(Methods):
         return SOME_DATA if plain or is_error else ANYTHING
 
     def _same_elements(self, name: str, arguments: list[Value], named: dict[str, Value], node: ast.AST) -> Value:
+        self._handed_on([], {"key": named.get("key", frozenset())}, node)
         functions = [v for v in (*arguments, *named.values()) if any(isinstance(a, Function | Bound) for a in v)]
         for function in functions:
             self.call(function, [join([self.elements(v) for v in arguments if v is not function])], {}, node)
@@ -137,3 +139,12 @@ class Builtins(Methods):
             elif isinstance(atom, Extension):
                 found.append(one(Kernel("*")))
         return join((*found, *arguments[2:3])) or ANYTHING
+
+
+def _of_kind(atom: Any, kind: str) -> Any:
+    """What `property(f)`, `staticmethod(f)` and `classmethod(f)` make of a function."""
+    if not isinstance(atom, Function):
+        return atom
+    return replace(
+        atom, is_property=kind == "property", is_static=kind == "staticmethod", is_class_method=kind == "classmethod"
+    )

@@ -116,6 +116,7 @@ class Calls(Builtins):
         if root in ("tempfile", "shutil", "os", "pathlib"):
             return self._call_about_files(path, arguments, node)
         if root in ("copy", "itertools", "collections"):
+            self._handed_on(arguments, named, node)
             return join((*arguments, one(Group({"": join([self.elements(v) for v in arguments])}))))
         if root == "typing":
             return arguments[-1] if arguments else ANYTHING
@@ -129,6 +130,8 @@ class Calls(Builtins):
             return self._make_layer(name, arguments, named)
         if path == "torch.cuda.is_available":
             return data(True)
+        if name in ("forward", "__call__", "_call_impl") and area.startswith("torch.nn."):
+            return self._call_unbound(area, arguments, named, node)
         if area == "torch.Tensor" and arguments:
             return self._call_method(Method(TENSOR, name), arguments[1:], named, node)
         if self._is_computation(path):
@@ -144,6 +147,12 @@ class Calls(Builtins):
         if area in names.FUNCTIONS:
             return one(Group({"": A_TENSOR})) if name in _SEQUENCES else A_TENSOR
         return SOME_DATA if area.startswith("torch.cuda") else ANYTHING
+
+    def _call_unbound(self, area: str, arguments: list[Value], named: dict[str, Value], node: ast.AST) -> Value:
+        """`nn.Conv2d.forward(self.conv, x)`, `nn.Module.__call__(self.conv, x)`."""
+        if area == "torch.nn.Module":
+            return self.call(join(arguments[:1]) or ANYTHING, arguments[1:], named, node)
+        return self.call(one(Layer(area.rpartition(".")[2])), arguments[1:], named, node)
 
     def _make_layer(self, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
         if name in ("Parameter", "Buffer", "UninitializedParameter"):

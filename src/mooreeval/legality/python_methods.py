@@ -146,14 +146,17 @@ class Methods(Passing):
             return one(receiver)
         if name == "forward":
             return self._call_layer(receiver, arguments, node) if isinstance(receiver, Layer) else ANYTHING
+        if name == "get_submodule":
+            key = text_of(join(arguments[:1]))
+            return self.attribute(one(receiver), key, node) if key else self.submodules(receiver)
         if name in ("parameters", "buffers"):
             return one(Group({"": A_TENSOR}))
         if name in ("named_parameters", "named_buffers"):
             return one(Group({"": one(Group({"0": SOME_DATA, "1": A_TENSOR, "": ANYTHING}))}))
         if name in ("children", "modules"):
-            return one(Group({"": self._submodules(receiver)}))
+            return one(Group({"": self.submodules(receiver)}))
         if name in ("named_children", "named_modules"):
-            inside = self._submodules(receiver)
+            inside = self.submodules(receiver)
             return one(Group({"": one(Group({"0": SOME_DATA, "1": inside, "": inside}))}))
         if isinstance(receiver, Instance) and name in (
             "register_buffer",
@@ -170,12 +173,6 @@ class Methods(Passing):
             return SOME_DATA
         self._handed_on(arguments, named, node)
         return ANYTHING
-
-    def _submodules(self, receiver: Any) -> Value:
-        if not isinstance(receiver, Instance):
-            return one(receiver)
-        held = [a for v in receiver.of.attributes.values() for a in v if isinstance(a, Layer | Instance | Group)]
-        return frozenset(held) or ANYTHING
 
     def _call_path_method(self, receiver: Any, name: str, arguments: list[Value], node: ast.AST) -> Value:
         if name in ("joinpath", "with_suffix", "with_name", "resolve", "absolute", "__enter__", "as_posix"):

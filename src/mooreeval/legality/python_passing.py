@@ -45,7 +45,9 @@ class Passing(Attributes):
 
     def _handed_on(self, arguments: list[Value], named: dict[str, Value], node: ast.AST) -> None:
         """What is given to code that nobody can follow: functions among it will be called."""
-        for value in (*arguments, *named.values()):
+        given = [*arguments, *named.values()]
+        inside = [a.elements.get("", frozenset()) for value in given for a in value if isinstance(a, Group)]
+        for value in (*given, *inside):
             for atom in value:
                 if isinstance(atom, Function | Bound | Partial):
                     self.call(one(atom), [ANYTHING] * 8, {}, node)

@@ -31,6 +31,7 @@ COMPUTES = {
     "an element of a vector": "std::vector<torch::Tensor> v{x, y}; y = v[0].exp();",
     "a loop over a list": "for (auto t : y.split(2)) t.relu_();",
     "auto of a conversion": "auto z = y.to(torch::kFloat64); z = z.tanh();",
+    "another name of the type": "using T = at::Tensor; T t = y; t = t + t;",
     "the result of a helper": "y = helper(y).relu();",
 }
 
