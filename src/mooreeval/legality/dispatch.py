@@ -14,6 +14,7 @@ from typing import Literal
 
 from mooreeval.legality.operators import TORCH_NAMESPACES, is_allowed
 from mooreeval.toolchains.base import Recording
+from mooreeval.toolchains.simulator_units import module_name
 from mooreeval.verdict import OperatorUse, Place, RuleHit
 
 Origin = Literal["python", "cpp", "hidden"]
@@ -58,8 +59,13 @@ def operator_hits(seen: Sequence[SeenOperator], code: str, recording: Recording,
 
 def own_namespaces(code: str, recording: Recording) -> frozenset[str]:
     """Of operators that the candidate's own sources define, in C++ or Python."""
-    texts = [source.text for extension in recording.extensions for source in (*extension.sources, *extension.headers)]
-    found = {name for text in texts for name in re.findall(r"\bTORCH_LIBRARY\w*\s*\(\s*(\w+)", text)}
+    found: set[str] = set()
+    for extension in recording.extensions:
+        texts = [source.text for source in (*extension.sources, *extension.headers)]
+        names = {name for text in texts for name in re.findall(r"\bTORCH_LIBRARY\w*\s*\(\s*(\w+)", text)}
+        if "TORCH_EXTENSION_NAME" in names:
+            names |= {extension.name, module_name(extension)}
+        found |= names
     found |= set(re.findall(r"\b(?:Library|custom_op|define|triton_op)\(\s*[\"'](\w+)(?:::|[\"'])", code))
     return frozenset(found - TORCH_NAMESPACES)
 

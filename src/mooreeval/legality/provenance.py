@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Literal
 
 from mooreeval.legality.operators import TORCH_NAMESPACES, is_allowed
@@ -44,9 +45,9 @@ class Emulated:
 
 def emulated_hits(seen: Emulated, artefacts: Iterable[str], policy: str) -> list[RuleHit]:
     """The rules that one watched forward pass on the simulator breaks."""
-    own = set(artefacts)
+    own = {_in_its_folder(path) for path in artefacts}
     hits = []
-    foreign = [module for module in seen.modules if module is not None and module not in own]
+    foreign = [module for module in seen.modules if module is not None and _in_its_folder(module) not in own]
     if foreign:
         message = "a kernel ran that is in no module which was built from the recorded sources"
         hits.append(RuleHit(rule="foreign_kernel", message=message, evidence=f"module {foreign[0][-200:]}"))
@@ -62,6 +63,11 @@ def emulated_hits(seen: Emulated, artefacts: Iterable[str], policy: str) -> list
         evidence = f"{seen.outputs} output{'s' if seen.outputs > 1 else ''}, none written by a kernel"
         hits.append(RuleHit(rule="decoy_kernel", message=message, evidence=evidence))
     return hits
+
+
+def _in_its_folder(path: str) -> tuple[str, ...]:
+    """A module by its file and the folder that is named after its content: a sandbox may show it elsewhere."""
+    return PurePath(path).parts[-2:]
 
 
 # --------------------------------------------------------------------------------------------------------- on a device

@@ -136,6 +136,15 @@ def test_operators_that_the_candidate_defines_are_its_own_and_those_of_other_pac
     assert [use.name for use in operator_uses(seen, code, recording) if use.allowed] == ["aten::t", "mine::f"]
 
 
+def test_operators_in_the_namespace_of_the_extension_are_the_candidates_own():
+    source = Source("cuda_sources[0]", "cuda", "TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {}")
+    assert "fast_relu" in own_namespaces("", Recording((Extension("fast_relu", (source,), None),)))
+
+
+def test_a_mark_for_a_profiler_is_no_computation():
+    assert hits_of("with torch.profiler.record_function('part'):\n    return torch.empty_like(x)") == []
+
+
 def test_a_candidate_cannot_make_an_operator_of_pytorchs_its_own_by_defining_it():
     assert own_namespaces("torch.library.Library('aten', 'IMPL')", Recording()) == frozenset()
 

@@ -130,8 +130,8 @@ def test_an_activity_of_the_device_belongs_to_the_operators_around_its_launch():
 
 # ----------------------------------------------------------------------------------------------------- on the simulator
 HONEST = {
-    "modules": ["/cache/module.so"], "kernel_bytes": 10_000, "operator_bytes": 5_000, "outputs": 1, "own_outputs": 1,
-    "host_saw_own_work": False, "watched_whole": True,
+    "modules": ["/inside/module-1f2e/module.so"], "kernel_bytes": 10_000, "operator_bytes": 5_000,
+    "outputs": 1, "own_outputs": 1, "host_saw_own_work": False, "watched_whole": True,
 }  # fmt: skip
 
 
@@ -139,7 +139,7 @@ HONEST = {
     ("difference", "found"),
     [
         ({}, []),
-        ({"modules": ["/tmp/other.so"]}, ["foreign_kernel"]),
+        ({"modules": ["/cache/module-0000/module.so"]}, ["foreign_kernel"]),
         ({"modules": [None]}, []),
         ({"kernel_bytes": 8}, ["decoy_kernel"]),
         ({"kernel_bytes": 2_500}, []),  # reads once what PyTorch has transposed
@@ -152,10 +152,10 @@ HONEST = {
 )
 def test_what_the_simulator_saw_convicts_decoys_and_nobody_else(difference, found):
     seen = Emulated(**{**HONEST, **difference})
-    assert [hit.rule for hit in emulated_hits(seen, ["/cache/module.so"], "native")] == found
+    assert [hit.rule for hit in emulated_hits(seen, ["/cache/module-1f2e/module.so"], "native")] == found
 
 
 def test_under_the_policy_mixed_others_may_do_the_work():
     seen = Emulated(**{**HONEST, "kernel_bytes": 8, "own_outputs": 0})
-    assert emulated_hits(seen, ["/cache/module.so"], "mixed") == []
+    assert emulated_hits(seen, ["/cache/module-1f2e/module.so"], "mixed") == []
     assert seen.own_share == pytest.approx(8 / 5008)
