@@ -14,6 +14,7 @@ from mooreeval.execute.conclude import Conclusion
 from mooreeval.execute.evidence import Evidence
 from mooreeval.legality.binary import binary_hits
 from mooreeval.legality.dispatch import operator_hits, operator_uses
+from mooreeval.legality.operators import FILLS, base_name
 from mooreeval.legality.provenance import Emulated, OwnLaunch, emulated_hits, kernel_uses, own_share, traced_hits
 from mooreeval.toolchains.locate import SourceMap
 from mooreeval.verdict import RuleHit
@@ -85,7 +86,7 @@ class Legality:
         seen = Emulated(
             modules=[launch.module for launch in report.launches],
             kernel_bytes=report.kernel_bytes,
-            operator_bytes=sum(claim.bytes for claim in answer.operators) if watched else 0,
+            operator_bytes=sum(c.bytes for c in answer.operators if base_name(c.name) not in FILLS) if watched else 0,
             outputs=out.outputs,
             own_outputs=out.own,
             host_saw_own_work=out.host_saw_own_work,

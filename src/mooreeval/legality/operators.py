@@ -124,6 +124,13 @@ QUESTIONS = frozenset(
     """.split()
 )
 
+# Write one value everywhere, which is no part of a task that a kernel could be spared.
+FILLS = frozenset(
+    """
+    fill_ full full_like new_full new_ones new_zeros ones ones_like scalar_tensor zero_ zeros zeros_like
+    """.split()
+)
+
 ALLOWED = PAPER | frozenset(SPELLINGS) | QUESTIONS
 
 # Of overloads of what is allowed, over the versions of PyTorch that we build against: C++ writes them into the name.

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
 
-from mooreeval.legality.operators import TORCH_NAMESPACES, is_allowed
+from mooreeval.legality.operators import FILLS, TORCH_NAMESPACES, base_name, is_allowed
 from mooreeval.verdict import KernelUse, RuleHit
 
 LEAST_OWN_SHARE = 0.5  # of the device's time: below, somebody else does the work
@@ -31,7 +31,7 @@ class Emulated:
 
     modules: Sequence[str | None]  # of the launches
     kernel_bytes: int  # read and written by the kernels, device and shared memory
-    operator_bytes: int  # by PyTorch's operators
+    operator_bytes: int  # by PyTorch's operators, fills left out
     outputs: int  # tensors on the device that came out
     own_outputs: int  # that hold something which kernels wrote, or copies of it
     host_saw_own_work: bool  # from there it may have gone anywhere
@@ -122,9 +122,16 @@ def kernel_uses(traced: Sequence[TracedKernel], own: Sequence[OwnLaunch]) -> lis
 
 
 def own_share(uses: Sequence[KernelUse]) -> float | None:
-    """Of the device's time; None where nothing was seen to run."""
-    own = sum(use.us for use in uses if use.owner == "candidate")
-    return _share(own, sum(use.us for use in uses) - own)
+    """Of the device's time without fills; None where nothing was seen to run."""
+    return _share(sum(use.us for use in uses if use.owner == "candidate"), _others_us(uses))
+
+
+def _others_us(uses: Sequence[KernelUse]) -> float:
+    return sum(use.us for use in uses if use.owner != "candidate" and not _is_fill(use))
+
+
+def _is_fill(use: KernelUse) -> bool:
+    return use.kind == "fill" or (use.operator is not None and base_name(use.operator) in FILLS)
 
 
 def traced_hits(uses: Sequence[KernelUse], policy: str) -> list[RuleHit]:
@@ -150,7 +157,7 @@ def traced_hits(uses: Sequence[KernelUse], policy: str) -> list[RuleHit]:
         if use.operator is not None and not is_allowed(use.operator)
     ]
     share = own_share(uses)
-    others = sum(use.us for use in uses if use.owner != "candidate")
+    others = _others_us(uses)
     if share is not None and share < LEAST_OWN_SHARE and others >= LEAST_OTHER_US:
         message = f"the candidate's kernels take {share:.0%} of the device's time in a forward pass"
         hits.append(RuleHit(rule="decoy_kernel", message=message, evidence=f"{others:g} us are of others"))

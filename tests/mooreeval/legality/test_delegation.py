@@ -30,10 +30,13 @@ def get_inputs():
 def get_init_inputs():
     return []
 """
-PRODUCT, TRANSPOSE, NORM = (
-    make_task(name, TASK.format(text))
-    for name, text in (("product", "a @ b"), ("transpose", "a.t().contiguous()"), ("norm", "torch.linalg.norm(a)"))
-)
+TASKS = {
+    "product": "a @ b",
+    "transpose": "a.t().contiguous()",
+    "norm": "torch.linalg.norm(a)",
+    "diagonal": "torch.diag(a[:, 0])",
+}
+PRODUCT, TRANSPOSE, NORM, DIAGONAL = (make_task(name, TASK.format(text)) for name, text in TASKS.items())
 
 # One extension for all cases: what they do with it differs in Python.
 SOURCE = r"""
@@ -53,6 +56,9 @@ __global__ void turn(const float* x, float* y, int m, int n) {
 }
 __global__ void touch_one(float* y) { y[0] = y[0]; }
 __global__ void do_nothing() {}
+__global__ void place(const float* x, float* y, int n, int stride) {
+    if (threadIdx.x < n) y[threadIdx.x * (n + 1)] = x[threadIdx.x * stride];
+}
 __global__ void burn_scratch(float* y, int n) {
     for (int i = threadIdx.x; i < n; i += blockDim.x) y[i] = i;
 }
@@ -72,6 +78,11 @@ torch::Tensor transposed(torch::Tensor x) {
     auto y = torch::empty({x.size(1), x.size(0)}, x.options());
     const int m = x.size(0), n = x.size(1);
     turn<<<dim3((n + 31) / 32, m), 32>>>(x.data_ptr<float>(), y.data_ptr<float>(), m, n);
+    return y;
+}
+torch::Tensor on_the_diagonal(torch::Tensor x) {
+    auto y = torch::zeros({x.size(0), x.size(0)}, x.options());
+    place<<<1, 64>>>(x.data_ptr<float>(), y.data_ptr<float>(), x.size(0), x.size(1));
     return y;
 }
 void touch(torch::Tensor y) { touch_one<<<1, 1>>>(y.data_ptr<float>()); }
@@ -100,10 +111,11 @@ source = r'''{source}'''
 declarations = r'''
 torch::Tensor product_of(torch::Tensor a, torch::Tensor b); torch::Tensor transposed(torch::Tensor x);
 void touch(torch::Tensor y); void nothing(); void burn(torch::Tensor y); double norm(torch::Tensor x);
-torch::Tensor host_product(torch::Tensor a, torch::Tensor b);
+torch::Tensor host_product(torch::Tensor a, torch::Tensor b); torch::Tensor on_the_diagonal(torch::Tensor x);
 '''
 ext = load_inline(name="several", cpp_sources=declarations, cuda_sources=source,
-                  functions=["product_of", "transposed", "touch", "nothing", "burn", "norm", "host_product"])
+                  functions=["product_of", "transposed", "touch", "nothing", "burn", "norm", "host_product",
+                             "on_the_diagonal"])
 {before}
 
 class ModelNew(nn.Module):
@@ -131,6 +143,7 @@ HONEST = {
         PRODUCT,
         "try:\n    y = ext.product_of(a, b)\nexcept RuntimeError:\n    y = None\nreturn y",
     ),
+    "a few elements of what was filled": (DIAGONAL, "return ext.on_the_diagonal(a)"),
     "a kernel that moves": (TRANSPOSE, "return ext.transposed(a)"),
     "a number finished on the host": (NORM, "return torch.full((), ext.norm(a), device=a.device)"),
 }

@@ -13,16 +13,13 @@ from mooreeval.task import make_task
 from mooreeval.verdict import Status, Verdict
 from mooreeval.verify import LocalVerifier
 
-from .test_delegation import SOURCE, TASK, candidate
+from .test_delegation import SOURCE, TASK, TASKS, candidate
 
 # What the source shows is for `test_python_source.py`: here the layers behind it are on their own.
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("source_unread")]
 
 SIZES = ("torch.randn(48, 40), torch.randn(40, 56)", "torch.randn(4096, 2048), torch.randn(2048, 1024)")
-PRODUCT, TRANSPOSE, NORM = (
-    make_task(name, TASK.format(text).replace(*SIZES))
-    for name, text in (("product", "a @ b"), ("transpose", "a.t().contiguous()"), ("norm", "torch.linalg.norm(a)"))
-)
+PRODUCT, TRANSPOSE, NORM, _ = (make_task(name, TASK.format(text).replace(*SIZES)) for name, text in TASKS.items())
 # A kernel with a name of PyTorch's own, which does next to nothing.
 NAMESAKE = SOURCE.replace("__global__ void touch_one", "namespace native { __global__ void gemm_kernel").replace(
     "{ y[0] = y[0]; }", "{ y[0] = y[0]; } }\nusing native::gemm_kernel;"
