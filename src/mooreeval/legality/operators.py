@@ -84,6 +84,14 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
     "unsafe_split": ("slice",),
     "unsqueeze_": ("unsqueeze",),
     "view_as": ("view",),
+    # complex numbers by their parts; a conjugate is the same memory with a mark
+    "_conj": ("alias",),
+    "_neg_view": ("alias",),
+    "conj": ("alias",),
+    "imag": ("select",),
+    "real": ("select",),
+    "view_as_complex": ("view",),
+    "view_as_real": ("view",),
     # handed over as they are
     "lift": ("alias",),
     "lift_fresh": ("alias",),
