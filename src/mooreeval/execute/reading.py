@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from mooreeval.errors import Transient, WireError
+from mooreeval.errors import NotJudged, Transient, WireError
 from mooreeval.execute.children import ChildEnded
 from mooreeval.execute.evidence import Evidence
 from mooreeval.execute.processes import Processes
@@ -25,7 +25,8 @@ _HITS = TypeAdapter(list[RuleHit])
 def read_source(processes: Processes, code: str, evidence: Evidence, native: bool) -> list[RuleHit]:
     """The rules that a candidate breaks by its source, the gravest first.
 
-    A text that ends every process that reads it breaks one too: what can't be read can't be allowed.
+    A text that ends every process that reads it breaks one too: what can't be read can't be allowed. NotJudged where
+    it is the rules that fail.
     """
     every = evidence.recording.extensions
     readable = [extension for extension in every if _size(extension) <= MAX_SOURCE_CHARS]  # larger ones are not built
@@ -43,6 +44,8 @@ def read_source(processes: Processes, code: str, evidence: Evidence, native: boo
         try:
             with processes.spawn("reader") as reader:
                 message = reader.ask("read", fields, {}, READ_SECONDS)
+                if failure := message.fields.get("failure"):
+                    raise NotJudged(f"the rules of legality failed on the candidate's source: {failure}")
                 return _HITS.validate_python(message.fields["hits"])[:MAX_HITS]
         except ChildEnded as end:
             if end.timed_out:

@@ -7,16 +7,14 @@ where that does not tell, nobody is accused.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from mooreeval.legality import cpp_names as names
 from mooreeval.legality.cpp_grammar import MOST_DEPTH, CppFunction, Tree, called, descend, words_of
-from mooreeval.legality.cpp_words import qualified
 from mooreeval.legality.operators import ALLOWED
 from mooreeval.legality.rules import Accusation, shown
 from mooreeval.legality.tensor_methods import FUNCTIONS, TENSOR_METHODS
-from mooreeval.simulator.rewrite.tokens import Tokens
 
 TENSOR, TENSORS, OTHER, UNKNOWN = "tensor", "tensors", "other", "unknown"
 _TENSOR_TYPE = re.compile(r"(?:(?:at|torch|const|static)\s*(?:::)?\s*)*Tensor\s*(?:const)?\s*&{0,2}")
@@ -27,6 +25,7 @@ _PLAIN_TYPE = re.compile(
     r"(?:const |static |inline |unsigned |std::|c10::)*"
     r"(?:void|bool|int|long|long long|float|double|size_t|u?int\d+_t|string)"
 )
+_ON_DEVICE = re.compile(r"\(+(?P<not>!?)\(?\w+(?:\.device\(\))?\.is_cuda\(\)\)+")
 _ARITHMETIC = frozenset(
     ("+", "-", "*", "/", "%", "==", "!=", "&", "|", "^", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=")
 )
@@ -120,7 +119,7 @@ class HostCode:
 
     def read(self) -> list[Accusation]:
         """Accuse what computes and is not the candidate's kernel."""
-        for node in descend(self.function.node):
+        for node in descend(self.function.node, _is_live):
             kind = node.type
             if kind in ("parameter_declaration", "declaration", "optional_parameter_declaration", "for_range_loop"):
                 self._declare(node)
@@ -291,17 +290,17 @@ class HostCode:
         if names.DEVICE_WIDE.match(name) or (names.LIBRARIES.fullmatch(last) and last not in self.program.functions):
             self._accuse("library_call", node, name, f"`{name}` is a library's kernel")
         elif root in ("at", "torch"):
-            rule = _area_rule(name)
+            rule = area_rule(name)
             if rule == "library_call":
                 self._accuse("library_call", node, name, f"`{name}` is a library's kernel")
-            elif (rule == "compute" and not _is_plumbing(name.split("::")[-2 if last == "call" else -1])) or (
-                area in ("at", "torch") and last[:1].islower() and not _is_plumbing(last)
+            elif (rule == "compute" and not is_plumbing(name.split("::")[-2 if last == "call" else -1])) or (
+                area in ("at", "torch") and last[:1].islower() and not is_plumbing(last)
             ):
                 self._computes(node, name)
 
     def _bare_call(self, node: Any, name: str) -> None:
         """A name without a namespace: found by `using`, or because an argument is a tensor."""
-        if name not in FUNCTIONS or _is_plumbing(name):
+        if name not in FUNCTIONS or is_plumbing(name):
             return
         arguments = node.child_by_field_name("arguments")
         given = [c for c in arguments.children if c.is_named] if arguments else []
@@ -313,7 +312,7 @@ class HostCode:
     def _method_call(self, node: Any, function: Any) -> None:
         receiver, method = _method(function)
         held = self.kind(receiver) if receiver is not None else UNKNOWN
-        if _is_plumbing(method):
+        if is_plumbing(method):
             return
         if held == TENSOR or (held == UNKNOWN and self._is_plainly_of_tensors(method)):
             self._computes(node, f"{shown(words_of(receiver), 30)}.{method}(")
@@ -337,6 +336,20 @@ class HostCode:
             self._computes(node, words_of(node))
 
 
+def _is_live(node: Any) -> bool:
+    """Whether to look into a statement: not into one that only a tensor on the CPU would reach."""
+    above = node.parent
+    if above is None or node.type == "else_clause" or above.type not in ("if_statement", "else_clause"):
+        return True
+    is_else = above.type == "else_clause"
+    statement = above.parent if is_else else above
+    condition = statement.child_by_field_name("condition") if statement is not None else None
+    if condition is None or node == condition:
+        return True
+    on_device = _ON_DEVICE.fullmatch(words_of(condition).replace(" ", ""))
+    return not on_device or bool(on_device["not"]) == is_else
+
+
 def _operator_of(node: Any) -> str:
     part = node.child_by_field_name("operator")
     return words_of(part) if part is not None else next((words_of(c) for c in node.children if not c.is_named), "")
@@ -347,57 +360,13 @@ def _method(function: Any) -> tuple[Any, str]:
     return receiver, called(field).removeprefix("template").strip() if field is not None else ""
 
 
-def _is_plumbing(name: str) -> bool:
+def is_plumbing(name: str) -> bool:
     return name in ALLOWED or name in names.CPP_PLUMBING
 
 
-def _area_rule(name: str) -> str | None:
+def area_rule(name: str) -> str | None:
     parts = name.split("::")
     for length in range(len(parts), 1, -1):
         if (rule := names.TORCH_AREAS.get("::".join(parts[:length]))) is not None:
             return rule
     return None
-
-
-def by_words(tree: Tree) -> Iterator[Accusation]:
-    """For a source that the grammar does not take: what its words say alone."""
-    tokens = Tokens(tree.text)
-    for at in range(len(tokens)):
-        if not tokens.is_ident(at) or tokens[at - 1] == "::":
-            continue
-        name, end = qualified(tokens, at)
-        if tokens[_behind_arguments(tokens, end)] != "(":
-            continue
-        first, _, rest = name.partition("::")
-        name = f"{tree.aliases.get(first, first)}::{rest}" if rest else tree.aliases.get(first, first)
-        rule = _rule_of_words(name, is_member=tokens[at - 1] in (".", "->"))
-        if rule == "library_call":
-            yield Accusation(
-                rule, tokens.line(at), shown(name, 80), f"`{name}` is a library's kernel", None, tree.source
-            )
-        elif rule:
-            message = f"`{name}` is computation by PyTorch in the host code"
-            yield Accusation(rule, tokens.line(at), shown(name, 80), message, None, tree.source)
-
-
-def _rule_of_words(name: str, *, is_member: bool) -> str:
-    parts = name.split("::")
-    if is_member:
-        own = name in TENSOR_METHODS and name not in names.COLLIDING_METHODS and not _is_plumbing(name)
-        return "cpp_torch_compute" if own else ""
-    if len(parts) > 1 and parts[0] in ("at", "torch") and parts[-1][:1].islower() and not _is_plumbing(parts[-1]):
-        area = _area_rule(name)
-        return "cpp_torch_compute" if area == "compute" or (area is None and len(parts) == 2) else ""
-    return "library_call" if names.LIBRARIES.fullmatch(parts[-1]) or names.DEVICE_WIDE.match(name) else ""
-
-
-def _behind_arguments(tokens: Tokens, at: int) -> int:
-    """The index behind template arguments that begin here, where they are short."""
-    if tokens[at] != "<":
-        return at
-    depth = 0
-    for end in range(at, min(at + 40, len(tokens))):
-        depth += (tokens[end] == "<") - (tokens[end] == ">")
-        if depth == 0:
-            return end + 1
-    return at

@@ -11,22 +11,22 @@ _LIBC = {
         system popen pclose fork vfork clone clone3 execl execle execlp execv execve execvp execvpe execveat
         fexecve posix_spawn posix_spawnp kill killpg tgkill tkill pidfd_open pidfd_send_signal raise signal
         sigaction sigprocmask sigqueue sigaltstack ptrace prctl setns unshare setuid setgid seteuid setegid
-        setsid setpgid wait waitpid waitid _exit _Exit quick_exit at_quick_exit atexit on_exit syscall
-        setrlimit prlimit setpriority nice sched_setaffinity sched_setscheduler alarm setitimer timer_create
+        setsid setpgid waitpid waitid _exit _Exit quick_exit at_quick_exit atexit on_exit syscall
+        setrlimit prlimit setpriority sched_setaffinity sched_setscheduler setitimer timer_create
         reboot chroot personality setenv putenv unsetenv clearenv longjmp siglongjmp vhangup swapcontext
         setcontext makecontext getppid
     """,
     "file_access": """
         fopen fopen64 fdopen freopen open open64 openat creat read pread pread64 readv write pwrite pwrite64
-        writev lseek unlink unlinkat remove rename renameat link linkat symlink symlinkat readlink mkfifo
+        writev lseek unlink unlinkat remove rename renameat linkat symlink symlinkat readlink mkfifo
         mknod mkdir rmdir chdir fchdir chmod fchmod chown truncate ftruncate opendir readdir scandir nftw ftw
-        dup dup2 dup3 pipe pipe2 fcntl ioctl sendfile splice tee memfd_create tmpfile mkstemp mkdtemp tempnam
-        access stat lstat fstat statx mount umount umount2 close closefrom close_range fclose fread fscanf
-        getline fgets flock lockf inotify_init select poll epoll_create epoll_wait eventfd signalfd
+        dup dup2 dup3 pipe pipe2 fcntl ioctl sendfile memfd_create tmpfile mkstemp mkdtemp tempnam
+         stat lstat fstat statx mount umount umount2 close closefrom close_range fclose fread fscanf
+        getline fgets flock lockf inotify_init epoll_create epoll_wait eventfd signalfd
         timerfd_create realpath getcwd
     """,
     "network": """
-        socket socketpair connect bind listen accept accept4 send sendto sendmsg recv recvfrom recvmsg
+        socket socketpair connect listen accept4 sendto sendmsg recv recvfrom recvmsg
         getaddrinfo gethostbyname inet_pton inet_addr setsockopt
     """,
     "dynamic_loading": """

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from mooreeval.legality.cpp_calls import HostCode, Program, by_words
+from mooreeval.legality.cpp_calls import HostCode, Program
+from mooreeval.legality.cpp_fallback import by_words
 from mooreeval.legality.cpp_grammar import Tree, called, descend, parse
 from mooreeval.legality.cpp_text import Preprocessor, TooMuchText
 from mooreeval.legality.cpp_words import Words

@@ -6,6 +6,7 @@ import ast
 from typing import Any
 
 from mooreeval.legality import python_names as names
+from mooreeval.legality.python_constants import folded
 from mooreeval.legality.python_state import State, words_of
 from mooreeval.legality.python_values import (
     A_TENSOR,
@@ -102,14 +103,23 @@ class Attributes(State):
             return SOME_DATA
         if root == "torch":
             full = names.torch_path(full)
-            if rule := names.torch_rule(full):
-                self.accuse(rule, node, full, f"`{full}`: {names.TORCH_REASONS.get(rule, 'not for candidates')}")
+            self.part_of_torch(full, full, node)
             return one(Path(full))
         if root == "numpy":
             if not names.numpy_name(full):
                 self.accuse("import", node, full, f"`{full}` is not on the list")
             return one(Path(full))
         return self._part_of_module(path, name, full, node)
+
+    def part_of_torch(self, path: str, evidence: str, node: ast.AST) -> None:
+        """Accuse a part of PyTorch that is not on the lists; precision matters in a task of single precision alone."""
+        rule = names.torch_rule(path)
+        if rule == "low_precision":
+            if path not in ("torch.amp", "torch.cuda.amp"):
+                self.low_precision(node, evidence)
+        elif rule:
+            why = names.TORCH_REASONS.get(rule, "not for candidates")
+            self.accuse(rule, node, evidence, f"`{evidence}`: {why}")
 
     def _part_of_module(self, path: str, name: str, full: str, node: ast.AST) -> Value:
         allowed = names.MODULES.get(path)
@@ -280,8 +290,8 @@ class Attributes(State):
     def arithmetic(self, operator: str, left: Value, right: Value, node: ast.AST) -> Value:
         """`left operator right`; of tensors it is computation."""
         self.step()
-        if (folded := _folded(operator, left, right)) is not None:
-            return folded
+        if (known := folded(operator, left, right)) is not None:
+            return known
         if only(left, TENSOR) or only(right, TENSOR):
             self.computes(node, f"{_side(node, 'left')} {operator} {_side(node, 'right')}".strip())
             return A_TENSOR
@@ -351,47 +361,3 @@ def _layer_of(base: Path) -> str | None:
     area, _, name = base.name.rpartition(".")
     is_layer = area == "torch.nn" or area.startswith("torch.nn.modules")
     return name if is_layer and name[:1].isupper() and name not in names.NO_COMPUTE_LAYERS else None
-
-
-def _folded(operator: str, left: Value, right: Value) -> Value | None:
-    """Constants and facts of the task, where the result is certain."""
-    if operator in ("is", "is not"):
-        return _identity(operator, left, right)
-    if operator in ("==", "!=", "in", "not in") and (INPUT_DTYPE in left or INPUT_DTYPE in right):
-        return None if operator in ("in", "not in") else _of_dtypes(operator, left | right)
-    one_side, other = constant(left), constant(right)
-    if one_side is ... or other is ...:
-        return None
-    try:
-        return _computed(operator, one_side, other)
-    except (TypeError, ValueError, ZeroDivisionError, OverflowError, KeyError):
-        return SOME_DATA
-
-
-def _computed(operator: str, left: Any, right: Any) -> Value | None:
-    if operator == "+" and isinstance(left, str) and isinstance(right, str) and len(left) + len(right) < 2000:
-        return data(left + right)
-    if operator == "%" and isinstance(left, str) and left.count("%") == left.count("%s") and len(left) < 500:
-        return data(left % right)
-    if operator in ("==", "!="):
-        return data((left == right) is (operator == "=="))
-    if operator in ("<", ">", "<=", ">=") and all(isinstance(v, int | float) for v in (left, right)):
-        return data({"<": left < right, ">": left > right, "<=": left <= right, ">=": left >= right}[operator])
-    return SOME_DATA
-
-
-def _identity(operator: str, left: Value, right: Value) -> Value:
-    if right == one(Const(None)) and left:
-        if left == right:
-            return data(operator == "is")
-        if Const(None) not in left and UNKNOWN not in left and not any(isinstance(a, Method) for a in left):
-            return data(operator != "is")
-    return SOME_DATA
-
-
-def _of_dtypes(operator: str, atoms: Value) -> Value:
-    """A comparison of an input's dtype with one that no input of a task in single precision has."""
-    others = [a.name.removeprefix("torch.") for a in atoms if isinstance(a, Path)]
-    if len(others) == 1 and len(atoms) == 2 and others[0] in names.LOW_DTYPES | {"float64", "double"}:
-        return data(operator == "!=")
-    return SOME_DATA

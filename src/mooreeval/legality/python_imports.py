@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 
 from mooreeval.legality import python_names as names
-from mooreeval.legality.python_state import State
+from mooreeval.legality.python_attributes import Attributes
 from mooreeval.legality.python_values import ANYTHING, NOTHING, Path, Value, join, one
 
 
-def imported(state: State, node: ast.Import | ast.ImportFrom) -> dict[str, Value]:
+def imported(state: Attributes, node: ast.Import | ast.ImportFrom) -> dict[str, Value]:
     """The names that an import binds, with what they stand for; modules outside the list are accused."""
     found: dict[str, Value] = {}
     if isinstance(node, ast.Import):
@@ -34,16 +34,10 @@ def imported(state: State, node: ast.Import | ast.ImportFrom) -> dict[str, Value
     return found
 
 
-def _check_module(state: State, module: str, node: ast.AST) -> bool:
+def _check_module(state: Attributes, module: str, node: ast.AST) -> bool:
     root = module.split(".")[0]
     if root == "torch":
-        if rule := names.torch_rule(module):
-            state.accuse(
-                rule,
-                node,
-                f"import {module}",
-                f"`import {module}`: {names.TORCH_REASONS.get(rule, 'not for candidates')}",
-            )
+        state.part_of_torch(module, f"import {module}", node)
         return True
     if root == "numpy" and names.numpy_name(module):
         return True

@@ -16,14 +16,25 @@ from mooreeval.legality.tensor_methods import TENSOR_METHODS
 MODULES: dict[str, frozenset[str] | None] = {
     "__future__": None,
     "abc": None,
+    "argparse": None,
+    "bisect": None,
     "collections": None,
     "collections.abc": None,
     "contextlib": None,
     "copy": None,
     "dataclasses": None,
+    "datetime": None,
+    "decimal": None,
     "enum": None,
+    "fractions": None,
     "functools": None,
     "hashlib": None,
+    "heapq": None,
+    "json": frozenset("dumps loads JSONDecodeError".split()),
+    "pprint": None,
+    "struct": None,
+    "traceback": frozenset("print_exc format_exc".split()),
+    "io": frozenset("StringIO BytesIO".split()),
     "itertools": None,
     "logging": frozenset("getLogger basicConfig debug info warning error DEBUG INFO WARNING ERROR".split()),
     "math": None,
@@ -118,7 +129,8 @@ TORCH_QUESTIONS = frozenset(
     "__version__ inf nan pi e newaxis numel get_rng_state set_rng_state Tensor FloatTensor LongTensor IntTensor "
     "DoubleTensor HalfTensor BoolTensor ByteTensor BFloat16Tensor ShortTensor CharTensor jit_ignore "
     "OutOfMemoryError AcceleratorError autograd nn cuda utils _C cpu default_generator fork_rng SymInt "
-    "is_same_size empty_quantized __config__ set_default_dtype set_default_device".split()
+    "is_same_size empty_quantized __config__ set_default_dtype set_default_device "
+    "autocast amp compiler set_float32_matmul_precision".split()
 )
 DTYPES = frozenset(
     "float32 float float64 double float16 half bfloat16 uint8 int8 int16 short int32 int int64 long bool complex64 "
@@ -143,8 +155,13 @@ CUDA = frozenset(
     "FloatTensor HalfTensor DoubleTensor LongTensor IntTensor OutOfMemoryError get_arch_list nvtx seed "
     "set_rng_state get_rng_state default_stream".split()
 )
-# Rule for parts of PyTorch by the longest prefix that fits; "" is what is not listed.
+# Rule for parts of PyTorch by the longest prefix that fits; "" breaks none.
 TORCH_RULES = {
+    "torch.cuda.amp.custom_fwd": "",
+    "torch.cuda.amp.custom_bwd": "",
+    "torch.amp.custom_fwd": "",
+    "torch.amp.custom_bwd": "",
+    "torch.compiler.disable": "",
     "torch.compile": "delegation",
     "torch.jit": "delegation",
     "torch.fx": "delegation",
@@ -294,8 +311,8 @@ def torch_rule(path: str) -> str | None:
     """The rule that a part of PyTorch breaks by being named under any policy; None where it is on the lists."""
     parts = path.split(".")
     for length in range(len(parts), 1, -1):
-        if rule := TORCH_RULES.get(".".join(parts[:length])):
-            return rule
+        if (rule := TORCH_RULES.get(".".join(parts[:length]))) is not None:
+            return rule or None
     if set(parts[2:-1]) & sys.stdlib_module_names - {"random", "signal", "types"}:
         return "torch_internals"
     return None if _is_listed(path, parts) else "torch_internals"

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from mooreeval.legality import python_names as names
+from mooreeval.legality.python_attributes import Attributes
 from mooreeval.legality.python_imports import imported
-from mooreeval.legality.python_state import State
 
 _MESSAGES = {
     "code_from_text": "text is run as code",
@@ -17,7 +17,7 @@ _MESSAGES = {
 }
 
 
-def scan(state: State, tree: ast.Module) -> None:
+def scan(state: Attributes, tree: ast.Module) -> None:
     """Accuse built-in names, attributes and imports outside the lists."""
     called: set[int] = set()
     for node, local in _live_nodes(tree):
@@ -31,7 +31,7 @@ def scan(state: State, tree: ast.Module) -> None:
             _name(state, node, id(node) in called)
 
 
-def _attribute(state: State, node: ast.Attribute) -> None:
+def _attribute(state: Attributes, node: ast.Attribute) -> None:
     name = node.attr
     if names.is_closed_attribute(name):
         state.accuse("introspection", node, f".{name}", f"`.{name}`: {_MESSAGES['introspection']}")
@@ -41,7 +41,7 @@ def _attribute(state: State, node: ast.Attribute) -> None:
         state.accuse(names.CLOSED_PARTS[name], node, f".{name}", f"`.{name}` is not on the list of what may be used")
 
 
-def _name(state: State, node: ast.Name, is_called: bool) -> None:
+def _name(state: Attributes, node: ast.Name, is_called: bool) -> None:
     rule = names.BUILTINS.get(node.id)
     if rule and isinstance(node.ctx, ast.Load):
         state.accuse(rule, node, node.id, f"`{node.id}`: {_MESSAGES[rule]}")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from mooreeval.config import load_config
+from mooreeval.errors import NotJudged
 from mooreeval.execute.children import Launcher
 from mooreeval.execute.evidence import Evidence
 from mooreeval.execute.processes import Processes
@@ -44,6 +45,13 @@ def test_what_is_found_comes_back_with_its_place(launcher):
 def test_a_text_that_ends_whatever_reads_it_breaks_a_rule_itself(launcher):
     (hit,) = read(launcher, COMPUTES, "a<" * 100_000, child_mib=300)
     assert hit.rule == "unreadable_source"
+
+
+def test_a_fault_of_the_rules_is_not_the_candidates(launcher):
+    evidence = Evidence(init_kinds=[["no kind"]])  # ty: ignore[invalid-argument-type]
+    processes = Processes(load_config(settings=["backend=simulator"]), launcher, None, evidence)  # ty: ignore[invalid-argument-type]
+    with pytest.raises(NotJudged, match="rules of legality failed"):
+        read_source(processes, COMPUTES, evidence, True)
 
 
 def test_more_text_than_anyone_reads_breaks_a_rule_and_more_than_is_built_is_left_to_the_builder(launcher):

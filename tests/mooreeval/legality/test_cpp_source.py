@@ -67,9 +67,16 @@ PLUMBING = {
     "dispatch": 'AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "run", ([&] { auto p = x.data_ptr<scalar_t>(); (void)p; }));',
     "numbers": "auto grid = dim3((n + 255) / 256); auto scale_ = 1.0 / n; auto k = scale_ * 2; int m = max(n, 3);",
     "words in comments and strings": '// at::matmul(x, y) dlopen("a") __tsan_read4\n /* system("ls") y.relu() */ const char* s = "at::relu(y); system(0)";',
+    "a fallback that never runs": "if (!x.is_cuda()) { y = at::relu(x); return y; } else { n = 1; }",
+    "a fallback on the other side": "if (x.is_cuda()) { n = 1; } else { y = y * 2; }",
     "a dead branch": "#if 0\n    y = at::relu(y);\n    system(\"ls\");\n#endif",
     "a macro that is not used": "#define MM(a, b) at::matmul(a, b)",
 }  # fmt: skip
+
+
+def test_a_branch_on_the_device_is_followed_where_it_runs():
+    assert set(host("if (x.is_cuda()) { y = at::relu(x); }")) == {"cpp_torch_compute"}
+    assert set(host("if (!x.is_cuda()) { n = 1; } else { y = y * 2; }")) == {"cpp_torch_compute"}
 
 
 @pytest.mark.parametrize("body", PLUMBING.values(), ids=PLUMBING)

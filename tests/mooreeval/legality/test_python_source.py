@@ -291,6 +291,9 @@ HONEST_TOPS = {
         "from torch.utils.cpp_extension import load\nload(name='a', sources=[os.path.join(d, 'a.cu')])"
     ),
     "a hash for the name": "import hashlib\nname = 'e' + hashlib.md5(b'x').hexdigest()[:8]",
+    "mixed precision for training": "from torch.cuda.amp import custom_fwd, custom_bwd\nclass Fn(torch.autograd.Function):\n    @staticmethod\n    @custom_fwd\n    def forward(ctx, x):\n        return ext.run(x)",
+    "modules that hold data": "import json, struct, argparse\nfrom io import StringIO\nimport traceback\ns = json.dumps({})",
+    "initialisation": "w = nn.Parameter(torch.empty(3, 3))\nfan, _ = nn.init._calculate_fan_in_and_fan_out(w)\nbound = 1 / fan ** 0.5",
     "warnings": "import warnings\nwarnings.filterwarnings('ignore')",
     "the capability": "major, minor = torch.cuda.get_device_capability()\nprops = torch.cuda.get_device_properties(0)",
     "a name that is made of parts": "names = {f'k{i}': i for i in range(3)}\nitem = getattr(nn.Linear(2, 2), 'weight')",
@@ -324,6 +327,7 @@ def test_lower_precision_is_accused_where_the_task_asks_for_single(body):
 def test_other_precisions_are_free_where_the_task_has_them_and_may_be_asked_for():
     for name in ("half", "to", "a dtype by keyword", "an allocation"):
         assert python(LOW[name], single=False) == {}
+    assert python(LOW["autocast"], single=False) == {}
     assert python("if x.dtype == torch.float16:\n    x = x.to(torch.float16)\nreturn ext.run(x)", single=True) == {}
     assert python("assert x.dtype in (torch.float32, torch.float16)\nreturn ext.run(x)", single=True) == {}
 
