@@ -32,7 +32,7 @@ from mooreeval.space import is_no_space, no_space, require_space
 DEFAULT_LIMIT_BYTES = 10 << 30
 CACHE_REMEDY = "set MOOREEVAL_CACHE to another folder"
 CLOSED = "this verifier was closed"
-_MANIFEST, _SUMS = "manifest.json", "sums.json"
+_MANIFEST, _SUMS, _WHOLE = "manifest.json", "sums.json", "whole.json"
 _IN_USE_SECONDS = 600.0  # an entry used this recently is never evicted
 _NO_PATH_OF_A_LIBRARY = re.compile(r":|\$\{?(?:ORIGIN|LIB|PLATFORM)\b")  # see ld.so(8)
 _DROPPED = "dropped-"  # begins the name of an entry on its way out
@@ -41,7 +41,8 @@ _CLOCK_SECONDS = 60.0  # clocks of machines that share a folder differ by so muc
 _QUICK_SECONDS = 0.05
 _STALE_SECONDS = 6 * 3600.0  # a staging folder without a lock that is this old has no writer any more
 # Sums are to find what a disk lost, at 2 GB/s. Of a file beyond the first size, a precompiled header of 400 MB, blocks
-# at even distances are read: what power loss leaves as zeros is seldom a single block.
+# at even distances are read: what power loss leaves as zeros is seldom a single block. Who finds reason for doubt has
+# all of it read, see `drop_damaged`.
 _SUMMED_WHOLE_BYTES = 16 << 20
 _BLOCK_BYTES, _BLOCKS = 1 << 16, 64
 
@@ -183,6 +184,17 @@ class FileCache:
         """Remove an entry."""
         self._drop(self.root / "entries" / key)
 
+    def drop_damaged(self) -> list[str]:
+        """Read every byte of large files; the keys of entries where one is not as it was written, which are dropped."""
+        damaged = []
+        for folder in _listing(self.root / "entries"):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                sums = json.loads((folder / _WHOLE).read_text(encoding="utf-8"))
+                if any(_whole_sum(folder / name) != total for name, total in sums.items()):
+                    damaged.append(folder.name)
+                    self._drop(folder)
+        return damaged
+
     def evict(self) -> None:
         """Drop the least recently used entries beyond the limit, and what dead writers left.
 
@@ -315,7 +327,11 @@ def _write_manifest(folder: Path) -> None:
         _sync(path)
     names = [path.relative_to(folder).as_posix() for path in paths if path.is_file()]
     _write(folder / _SUMS, {name: _sum(folder / name) for name in names})
-    _write(folder / _MANIFEST, {name: (folder / name).stat().st_size for name in [*names, _SUMS]})
+    large = [name for name in names if (folder / name).stat().st_size > _SUMMED_WHOLE_BYTES]
+    if large:
+        _write(folder / _WHOLE, {name: _whole_sum(folder / name) for name in large})
+    own = [_SUMS, *([_WHOLE] if large else [])]
+    _write(folder / _MANIFEST, {name: (folder / name).stat().st_size for name in [*names, *own]})
     _sync(folder)
 
 
@@ -346,3 +362,11 @@ def _sum(path: Path) -> int:
             stream.seek((size - _BLOCK_BYTES) * k // (_BLOCKS - 1))
             total = zlib.crc32(stream.read(_BLOCK_BYTES), total)
         return total
+
+
+def _whole_sum(path: Path) -> int:
+    total = 0
+    with path.open("rb") as stream:
+        while block := stream.read(1 << 22):
+            total = zlib.crc32(block, total)
+    return total

@@ -44,6 +44,20 @@ def test_files_that_a_power_loss_filled_with_zeros_are_made_anew(tmp_path: Path,
         assert (folder / "data").read_bytes() == b"x" * size
 
 
+def test_one_lost_byte_of_a_large_file_is_found_by_who_has_reason_for_doubt(tmp_path: Path) -> None:
+    cache = FileCache(tmp_path)
+    for key in ("good", "bad"):
+        cache.put(key, write_bytes(20 << 20))
+    with (tmp_path / "entries" / "bad" / "data").open("r+b") as stream:
+        stream.seek(200_000)  # between two of the blocks that are always read
+        stream.write(b"y")
+    assert FileCache(tmp_path).get("bad") is not None
+    assert FileCache(tmp_path).drop_damaged() == ["bad"]
+    assert FileCache(tmp_path).get("bad") is None
+    assert FileCache(tmp_path).get("good") is not None
+    assert FileCache(tmp_path).drop_damaged() == []
+
+
 def test_a_file_in_a_folder_of_an_entry_is_checked_too(tmp_path: Path) -> None:
     def write(folder: Path) -> None:
         (folder / "include").mkdir()

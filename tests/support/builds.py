@@ -51,7 +51,7 @@ def extension(text: str, name: str = "mine") -> Extension:
 
 def prepared_cache(folder: Path) -> Path:
     """A cache that holds the shared parts of the simulator, and nothing else."""
-    parts = SimulatorToolchain()
+    parts = SimulatorToolchain(tiers=("mini", "full"))
     prepared = parts.prepare()
     paths = (prepared.runtime_lib, prepared.device_lib, prepared.binding_lib, prepared.prelude)
     entries = {path.parent for path in paths if path}

@@ -96,7 +96,8 @@ class BuildPool:
     def run(self, command: Sequence[str], folder: Path, clock: BuildClock, claims: int = 1) -> Ran:
         """Run a compiler in `folder` when there is a slot for it. `claims`: memory, in those of a usual compiler.
 
-        Raises Transient where it was killed, NotJudged where it could not do its work through no fault of the sources.
+        Raises Transient where it was killed, or crashed over a precompiled header that is not as it was written and has
+        been dropped; NotJudged where it could not do its work through no fault of the sources.
         """
         ran = self._in_a_slot(command, folder, clock, claims)
         fault = _own_fault(ran)
@@ -107,6 +108,8 @@ class BuildPool:
                 Ran(again.returncode, again.log, spent, max(ran.peak_bytes, again.peak_bytes)),
                 _own_fault(again),
             )
+        if fault and fault.kind == "crashed" and self._cache.drop_damaged():
+            raise Transient(f"{Path(command[0]).name} crashed over a shared part that was damaged: {fault.line}")
         if fault:
             raise _error(Path(command[0]).name, fault)
         return ran

@@ -21,6 +21,7 @@ Kind = Literal["killed", "crashed", "exhausted", "incomplete"]
 _SENT = {1: "Hangup", 2: "Interrupt", 9: "Killed", 15: "Terminated"}
 _PROGRAM = r"^(?:\S*/)?(?:[\w.-]*(?:g\+\+|gcc|collect2|nvcc|cc1plus|as|ld|lto1)[\w.-]*|nvlink|ptxas|cicc|cudafe\+\+)"
 _PLACED = r"^[^\n:]*(?::\d+(?::\d+)?|\(\d+\))?"
+_HEADER_LOST = r"(?:cannot (?:read|get position in) PCH file|PCH allocation failure|while reading precompiled header)"
 _FORMS: tuple[tuple[Kind, str], ...] = (
     ("killed", _PROGRAM + r": (?:fatal )?error: (?:Killed|Terminated|Hangup|Interrupt) signal terminated program .*$"),
     ("killed", r"^collect2: (?:fatal )?error: \S+ terminated with signal (?:1|2|9|15) \[.*$"),
@@ -33,6 +34,7 @@ _FORMS: tuple[tuple[Kind, str], ...] = (
     ("exhausted", r"^(?:nvcc \w+\s*: )?(?:could not|cannot) create temporary file.*$"),
     ("exhausted", r"^terminate called after throwing an instance of 'std::bad_alloc'$"),
     ("crashed", _PLACED + r": internal (?:compiler )?error: .*$"),
+    ("crashed", _PLACED + r": (?:(?:fatal )?error|sorry, unimplemented): " + _HEADER_LOST + r".*$"),
     ("crashed", _PROGRAM + r": (?:fatal )?error: [\w ]+ signal terminated program .*$"),
     ("crashed", r"^collect2: (?:fatal )?error: \S+ terminated with signal \d+ \[.*$"),
     ("crashed", r"^nvcc (?:error|fatal)\s*: '[^']+' died due to signal .*$"),

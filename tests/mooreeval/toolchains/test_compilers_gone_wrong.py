@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from support.builds import GOOD, WRONG, becomes, extension, falling_gxx, prepared_cache, scripted_gxx, working_in
 
+from mooreeval.cache import _BLOCK_BYTES, _BLOCKS, FileCache
 from mooreeval.candidate import Candidate
 from mooreeval.config import load_config
 from mooreeval.errors import NotJudged, Transient
@@ -187,6 +188,28 @@ def test_a_candidate_whose_compiler_was_killed_is_judged_again_once(
         (tmp_path / "bin" / "g++.count").write_text("1")
         verdict = verifier.verify(task, candidate)
         assert (verdict.status, verdict.q) == (Status.CORRECT, 1), verdict.reason
+
+
+def test_a_precompiled_header_that_is_damaged_within_is_made_again(cache: Path) -> None:
+    """Where the sums of a few blocks show nothing; the compiler crashes over it."""
+    path = next((cache / "entries").glob("mini-prelude-*/*.gch"))
+    files = {name: (path.parent / name).read_bytes() for name in ("prelude.h", "prelude.h.gch")}
+    FileCache(cache).drop(path.parent.name)
+    FileCache(cache).put(
+        path.parent.name, lambda folder: [(folder / n).write_bytes(b) for n, b in files.items()] and None
+    )
+    whole = path.read_bytes()
+    kept = {(len(whole) - _BLOCK_BYTES) * k // (_BLOCKS - 1) for k in range(_BLOCKS)}
+    spoilt = bytearray(b"\x5a" * len(whole))
+    for start in kept:
+        spoilt[start : start + _BLOCK_BYTES] = whole[start : start + _BLOCK_BYTES]
+    path.write_bytes(spoilt)
+    toolchain = SimulatorToolchain(cache, tiers=("mini", "full"))
+    with pytest.raises(Transient, match="crashed over a shared part"):
+        toolchain.build(extension(GOOD % 1), 600)
+    assert isinstance(toolchain.build(extension(GOOD % 1), 600), Artefact)
+    assert FileCache(cache).drop_damaged() == []
+    assert FileCache(cache).get(path.parent.name) == path.parent
 
 
 def spoil(cache: Path, how: str) -> None:
