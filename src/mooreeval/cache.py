@@ -22,7 +22,7 @@ import tempfile
 import threading
 import time
 import zlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 
 from mooreeval.errors import NotJudged, UsageError
@@ -137,6 +137,12 @@ class FileCache:
     def is_locked(self, key: str) -> bool:
         """Does anybody hold the key now?"""
         return is_locked(self.root / "locks" / key)
+
+    def entries_in(self, words: Iterable[str]) -> list[str]:
+        """The folders of the entries that words, of a command, lead to."""
+        begin = f"{self.root}/entries/"
+        keys = {re.split("[/,:]", rest)[0] for word in words for rest in word.split(begin)[1:]}
+        return sorted(begin + key for key in keys if key)
 
     def close(self) -> None:
         """End all waiting for locks through this object, for good; entries can still be had."""

@@ -67,12 +67,15 @@ class Deadlines(Record):
 
 
 class MemoryLimits(Record):
-    """What one child may hold, in MiB."""
+    """What one child may hold, with all that it starts."""
 
-    child_mib: Mebibytes = Field(8192, description="Memory of one process of a task or a candidate.")
+    child_mib: Mebibytes = Field(8192, description="Memory of a task's or a candidate's process.")
     # The driver maps its own memory and the whole device into every process.
     device_child_mib: Mebibytes = Field(65536, description="The same for a process that uses a real device.")
-    disk_mib: Mebibytes = Field(4096, description="The largest file that such a process may write.")
+    # Held in memory where there are namespaces, and gone with the last process.
+    disk_mib: Mebibytes = Field(1024, description="What such a process may write to its scratch folder.")
+    log_mib: Mebibytes = Field(64, description="What it may print.")
+    tasks: Count = Field(1024, description="Processes and threads of one such process and all that it starts.")
 
 
 class Tolerance(Record):

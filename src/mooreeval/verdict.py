@@ -247,6 +247,13 @@ class Profile(Record):
     advice: tuple[str, ...] = ()  # sentences in the order of their weight
 
 
+class SandboxUsed(Record):
+    """What stood between the candidate's processes and this machine; see docs/security.md."""
+
+    mode: Literal["bubblewrap", "namespaces", "limits"]
+    lacks: tuple[str, ...] = ()  # what did not hold here: "other processes are hidden", ...
+
+
 class Verdict(Record):
     """What was concluded, and everything needed to conclude it again."""
 
@@ -275,6 +282,7 @@ class Verdict(Record):
     profile: Profile | None = None  # only where it was asked for
     backend: str
     device: str | None = None
+    sandbox: SandboxUsed | None = None  # None where nothing ran
     policy: str = "native"
     protocol: str = "ours"
     protocol_version: str = PROTOCOL_VERSION

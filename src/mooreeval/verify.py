@@ -39,7 +39,7 @@ from mooreeval.execute.profiling import make_profile
 from mooreeval.execute.seeds import derive_seed, new_secret
 from mooreeval.space import is_no_space, no_space, require_space
 from mooreeval.task import Task
-from mooreeval.verdict import Status, Verdict
+from mooreeval.verdict import SandboxUsed, Status, Verdict
 
 __all__ = ["BackendInfo", "LocalVerifier", "Outcome", "ScriptedVerifier", "Verifier", "available_backends"]
 
@@ -219,6 +219,7 @@ class LocalVerifier:
             profile=evidence.profile,
             backend=self.config.backend,
             device=evidence.device,
+            sandbox=_sandbox(evidence),
             policy=self.config.policy,
             protocol=self.config.protocol,
             versions={**versions(), **self._toolchain.compiler_versions()},
@@ -235,6 +236,11 @@ class LocalVerifier:
             if evidence.device_seconds and real
             else None,
         )
+
+
+def _sandbox(evidence: Evidence) -> SandboxUsed | None:
+    used = evidence.sandbox
+    return SandboxUsed(mode=used.mode, lacks=used.lacks) if used else None
 
 
 def _kind_of_evidence(backend: str) -> Literal["device", "emulation"]:

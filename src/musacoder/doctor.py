@@ -19,9 +19,10 @@ from rich.text import Text
 
 from mooreeval.backends import BackendInfo, available_backends
 from mooreeval.cache import default_cache_dir
-from mooreeval.execute.launcher import namespaces_available
+from mooreeval.errors import MooreError
 from mooreeval.profile.ncu import find_ncu
 from mooreeval.render import strict_json
+from mooreeval.sandbox.modes import sandbox_here
 
 GIB = 1 << 30
 NEEDED_RAM_GIB, NEEDED_DISK_GIB = 4, 2
@@ -58,7 +59,7 @@ def all_checks() -> Iterator[Check]:
     yield _tool("nvcc", False, "backend cuda compiles with it", "install the CUDA toolkit; the simulator needs none")
     yield _ncu()
     yield _gpu()
-    yield _user_namespaces()
+    yield _sandbox()
     yield _cache()
     yield _memory()
     yield Check("cores", True, False, str(len(_usable_cores())))
@@ -126,11 +127,16 @@ def _gpu() -> Check:
     return Check("gpu", False, False, "none is visible", "nothing to do: the simulator needs none")
 
 
-def _user_namespaces() -> Check:
-    if namespaces_available():
-        return Check("user namespaces", True, False, "work: a candidate sees no other process and no network")
-    how = "sysctl kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0"
-    return Check("user namespaces", False, False, "cannot be made here: candidates are judged without them", how)
+def _sandbox() -> Check:
+    """What stands between a candidate and this machine."""
+    how = "see docs/security.md"
+    try:
+        found = sandbox_here()
+    except MooreError as error:
+        return Check("sandbox", False, True, str(error), how)
+    if not found.lacks:
+        return Check("sandbox", True, False, f"{found.mode}: {', '.join(found.covers)}")
+    return Check("sandbox", False, False, f"{found.mode}; it does not hold here that {', '.join(found.lacks)}", how)
 
 
 def _cache() -> Check:

@@ -18,20 +18,24 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
 from mooreeval.errors import NotJudged, Transient, WireError
+from mooreeval.execute.keeper import UP
 from mooreeval.execute.kept_children import KeptChildren
 from mooreeval.execute.wire import Channel, DeadlineExceeded, Message, PeerClosed
+from mooreeval.sandbox.bubblewrap import around_launcher
+from mooreeval.sandbox.modes import Rights, Sandbox, mode_of, takes_bwrap, wanted_mode
 
 START_SECONDS = 120.0  # importing torch on a cold, busy disk
 LOG_TAIL_BYTES = 4000
 MAX_REPORT_BYTES = 8 << 20
 LEAVE_SECONDS = 0.5
-END_SECONDS = 60.0  # a driver may take its time with what a killed process held
+END_SECONDS = 60.0  # for a keeper to end a thousand processes, or a driver to let go of what they held
+DISK_BYTES = 1 << 30  # of a scratch folder where nothing else is said
 
 
 class ChildEnded(Exception):
@@ -55,7 +59,8 @@ class Launcher:
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self.root = Path(tempfile.mkdtemp(prefix="mooreeval-", dir=scratch_parent))  # where all scratch folders are
-        self.namespaces = False
+        self._inside_bwrap = False
+        self.sandbox: Sandbox | None = None  # of all children; None before the first
         self.kept = KeptChildren()
         self._serial = itertools.count()
 
@@ -67,10 +72,13 @@ class Launcher:
     def _start(self) -> None:
         if self._process is not None and self._process.poll() is None:
             return
+        self._inside_bwrap = takes_bwrap()
+        around = around_launcher(str(self.root)) if self._inside_bwrap else []
+        how = ["limits"] if wanted_mode() == "limits" else []
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._process = subprocess.Popen(
             # -P: what lies in the folder that all scratch folders are in must never be imported
-            [sys.executable, "-P", "-m", "mooreeval.execute.launcher", str(theirs.fileno())],
+            [*around, sys.executable, "-P", "-m", "mooreeval.execute.launcher", str(theirs.fileno()), *how],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             env=_clean_environment(),
@@ -88,46 +96,55 @@ class Launcher:
             hello = json.loads(self._control.recv(4096) or b"{}")
             if not hello.get("ready"):
                 raise NotJudged("the launcher process did not start; run `musacoder doctor`")
-            self.namespaces, self._ready = bool(hello["namespaces"]), True
+            self.sandbox = mode_of(Rights.from_json(hello["rights"]), inside_bwrap=self._inside_bwrap)
+            self._ready = True
         return self._control
 
-    def _request(self, fields: dict[str, Any], descriptors: Sequence[int] = ()) -> dict[str, Any]:
+    def _request(self, fields: dict[str, Any], descriptors: Sequence[int] = ()) -> tuple[dict[str, Any], list[int]]:
+        """The answer, and the descriptors that came with it."""
         with self._lock:
             try:
                 control = self._await_ready()
                 rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
                 control.sendmsg([json.dumps(fields).encode()], rights if descriptors else [])
-                answer = control.recv(4096)
+                answer, handles, _flags, _address = socket.recv_fds(control, 4096, 1)
             except (OSError, ValueError) as error:
                 self._kill()
                 raise Transient(f"the launcher process was lost ({type(error).__name__})") from error
             if not answer:
                 self._kill()
                 raise Transient("the launcher process died")
-            return json.loads(answer)
+            return json.loads(answer), handles
 
-    def spawn(self, role: str, limits: dict[str, int], *, device: bool = False) -> Child:
-        """A fresh child in a fresh scratch folder; `device`: it will open a real one."""
+    def spawn(self, role: str, limits: dict[str, int], *, device: bool = False, readable: Iterable[str] = ()) -> Child:
+        """A fresh child in a fresh scratch folder, within its walls.
+
+        `limits`: see `keeper._limit` and `keeper.Watch`; `device`: it will open a real one; `readable`: files and
+        folders beyond the system's that it may read. Where its walls could not be put up, its end raises Transient.
+        """
         scratch = Path(tempfile.mkdtemp(prefix=f"{role}-", dir=self.root))
         ours, theirs = socket.socketpair()
         log, report = (tempfile.TemporaryFile(buffering=0, dir=self.root) for _ in range(2))  # noqa: SIM115
         fcntl.fcntl(log, fcntl.F_SETFL, os.O_APPEND)
-        fields = {"op": "spawn", "role": role, "scratch": str(scratch), "limits": limits, "device": device}
-        fields["serial"] = next(self._serial)
+        fields = {"op": "spawn", "role": role, "scratch": str(scratch), "device": device, "readable": list(readable)}
+        fields.update(serial=next(self._serial), limits={"disk_bytes": DISK_BYTES, **limits})
+        walls, told = os.pipe()
         try:
-            answer = self._request(fields, (theirs.fileno(), log.fileno(), report.fileno()))
+            answer, handles = self._request(fields, (theirs.fileno(), log.fileno(), report.fileno(), told))
         except BaseException:
             for opened in (ours, log, report):
                 opened.close()
+            os.close(walls)
             remove_tree(scratch)
             raise
         finally:
             theirs.close()
-        return Child(self, answer["pid"], Channel(ours), scratch, log, report)
+            os.close(told)
+        return Child(self, answer["pid"], handles[0], walls, Channel(ours), scratch, log, report)
 
     def reap(self, pid: int) -> tuple[int | None, float]:
         """Exit code of a child that has ended, and the CPU seconds that it took with all that it started."""
-        answer = self._request({"op": "reap", "pid": pid})
+        answer = self._request({"op": "reap", "pid": pid})[0]
         return answer["exit"], answer["cpu_seconds"]
 
     def _kill(self) -> None:
@@ -201,20 +218,35 @@ class Child:
     """One child. Use as a context manager: leaving it kills whatever is left and removes the scratch folder."""
 
     def __init__(
-        self, launcher: Launcher, pid: int, channel: Channel, scratch: Path, log: IO[bytes], report: IO[bytes]
+        self,
+        launcher: Launcher,
+        pid: int,
+        pidfd: int,
+        walls: int,
+        channel: Channel,
+        scratch: Path,
+        log: IO[bytes],
+        report: IO[bytes],
     ) -> None:
-        self._launcher, self.pid, self.channel, self.scratch = launcher, pid, channel, scratch
-        self._log, self._report = log, report
+        """`pid`: its keeper's number, as the launcher has it; `pidfd`: a handle of that process.
+
+        `walls`: where it says that the child's walls are up.
+        """
+        self._launcher, self._number, self._pidfd = launcher, pid, pidfd
+        self.channel, self.scratch = channel, scratch
+        self._log, self._report, self._walls = log, report, walls
         self._exit: int | None = None
         self._ended = False
         self.cpu_seconds = 0.0  # known when it has ended
         self._deadline = 0.0  # of the question that is open
         self.is_asked = False  # is a question open?
         self.device: dict[str, Any] = {}  # what it says of the one that it has opened
-        try:
-            self._pidfd = os.pidfd_open(pid)
-        except OSError:  # ended already, and not yet reaped: the number can't have been reused
-            self._pidfd = -1
+
+    @property
+    def pid(self) -> int:
+        """Its keeper's number here; -1 where it has been reaped."""
+        text = Path(f"/proc/self/fdinfo/{self._pidfd}").read_text(encoding="ascii")
+        return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("Pid:"))
 
     def __enter__(self) -> Self:
         return self
@@ -239,9 +271,7 @@ class Child:
         """Whether its process runs."""
         if self._ended or self._pidfd < 0:
             return False
-        poll = select.poll()
-        poll.register(self._pidfd, select.POLLIN)
-        return not poll.poll(0)
+        return not self._has_gone(0)
 
     def ask(self, op: str, fields: dict[str, Any], values: dict[str, Any], seconds: float) -> Message:
         """Send a request and return the answer; ChildEnded when it dies or its time is over."""
@@ -294,29 +324,36 @@ class Child:
 
     def _await_exit(self, deadline: float) -> None:
         if self._pidfd >= 0:
-            poll = select.poll()
-            poll.register(self._pidfd, select.POLLIN)
-            poll.poll(max(0, deadline - time.monotonic()) * 1000)
-
-    def signal(self, number: int) -> None:
-        """Send a signal to the keeper's group (a diagnostic one; `end` is what kills)."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, number)
+            self._has_gone(max(0, deadline - time.monotonic()))
 
     def end(self) -> int | None:
-        """Kill what is left and return the exit code; idempotent."""
+        """Have its keeper end all that is left, and return the exit code; idempotent."""
         if self._ended:
             return self._exit
         self._ended = True
-        for kill in (os.killpg, os.kill):
+        for number, seconds in ((signal.SIGTERM, END_SECONDS), (signal.SIGKILL, END_SECONDS)):
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                kill(self.pid, signal.SIGKILL)
-        if self._pidfd >= 0:
-            self._await_exit(time.monotonic() + END_SECONDS)  # here: the launcher, which waits too, serves others
-            os.close(self._pidfd)
-            self._pidfd = -1
-        self._exit, self.cpu_seconds = self._launcher.reap(self.pid)
+                signal.pidfd_send_signal(self._pidfd, number)
+            if self._has_gone(seconds):  # here: the launcher, which waits too, serves others
+                break
+        os.close(self._pidfd)
+        self._pidfd = -1
+        self._exit, self.cpu_seconds = self._launcher.reap(self._number)
+        self._require_walls()
         return self._exit
+
+    def _require_walls(self) -> None:
+        """Transient where the child never ran because its walls could not be put up: no candidate's fault."""
+        said = os.read(self._walls, 500)
+        os.close(self._walls)
+        if said != UP:
+            raise Transient(said.decode("utf-8", "replace") or "a child's keeper was lost before its walls were up")
+
+    def _has_gone(self, seconds: float) -> bool:
+        """Whether its keeper ends within so many seconds."""
+        poll = select.poll()
+        poll.register(self._pidfd, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
 
     def log_tail(self) -> str:
         """The end of what the child printed; bounded, decoded leniently."""

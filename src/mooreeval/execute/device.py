@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
-from mooreeval.execute.launcher import REPORT_FD
+from mooreeval.execute.keeper import REPORT_FD
 from mooreeval.toolchains.launch_log import LaunchLog
 
 if TYPE_CHECKING:

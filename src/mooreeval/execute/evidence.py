@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from mooreeval.sandbox.modes import Sandbox
 from mooreeval.toolchains.base import Artefact, Recording
 from mooreeval.verdict import Finding, KernelUse, Launch, OperatorUse, Profile, Reduction, Timing, Trial
 
@@ -25,6 +26,7 @@ class Evidence:
     recording: Recording = field(default_factory=Recording)
     artefacts: list[Artefact] = field(default_factory=list)
     build_tiers: list[str] = field(default_factory=list)  # which way to build had the last word on each extension
+    sandbox: Sandbox | None = None  # of the children that ran
     device: str | None = None
     tensor_device: str = ""  # where outputs must be
     trials: list[Trial] = field(default_factory=list)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from mooreeval.config import VerifyConfig
@@ -30,15 +31,30 @@ class Processes:
         """Whether references run and outputs are compared where the candidate runs; on the simulator the CPU does."""
         return self._config.backend != "simulator"
 
-    def spawn(self, role: str) -> Child:
-        """A child with this role; the recorder never sees a real device."""
+    def spawn(self, role: str, readable: Iterable[str] = ()) -> Child:
+        """A child with this role; the recorder never sees a real device. `readable`: more that it may read."""
         memory, real = self._config.memory, self.on_device and role != "recorder"
         limits = {
             "data_bytes": (memory.device_child_mib if real else memory.child_mib) << 20,
+            "disk_bytes": memory.disk_mib << 20,
             "file_bytes": memory.disk_mib << 20,
+            "log_bytes": memory.log_mib << 20,
+            "tasks": memory.tasks,
             "core_bytes": 0,
         }
-        return self._launcher.spawn(role, limits, device=real)
+        child = self._launcher.spawn(role, limits, device=real, readable=[*self._readable(role), *readable])
+        self._evidence.sandbox = self._launcher.sandbox
+        return child
+
+    def _readable(self, role: str) -> list[str]:
+        """What of the cache a child loads: the parts that open its device, and what was built for this candidate."""
+        if role == "recorder":
+            options = self._toolchain.recorder_options()
+            return [str(Path(options[name]).parent) for name in ("runtime_lib", "device_lib")]
+        if not self.on_device and role != "run":
+            return []
+        artefacts = [str(artefact.path.parent) for artefact in self._evidence.artefacts]
+        return [*self._toolchain.shown_to_children(), *(artefacts if role in ("run", "profile") else [])]
 
     def begin_start(self, child: Child) -> None:
         """Let a child open the backend's device, while others do something else."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -93,7 +94,8 @@ def _profiled(
         "request": request,
         "seconds": seconds,
     }
-    with processes.spawn("profile") as child:
+    places = {str(Path(tool).parent), str(Path(tool).resolve().parent)}
+    with processes.spawn("profile", readable=sorted(places)) as child:
         try:
             answer, _message = ask(child, "profile", ProfileAnswer, fields, {}, seconds + LEAVE_SECONDS)
         except ChildEnded as end:

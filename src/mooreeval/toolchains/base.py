@@ -108,6 +108,10 @@ class Toolchain(Protocol):
         """What the recorder needs to open the simulated device, which stands in for any other."""
         ...
 
+    def shown_to_children(self) -> list[str]:
+        """Files and folders that a child reads when it opens the device or loads an artefact."""
+        ...
+
     def device_turn(self, *, shared: bool) -> AbstractContextManager[None]:
         """Held while the device is used, alone or beside a few others; whoever else wants it waits."""
         ...

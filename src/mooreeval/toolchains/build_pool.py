@@ -25,6 +25,7 @@ from mooreeval.cache import FileCache, unlock
 from mooreeval.config import PoolConfig
 from mooreeval.errors import NotJudged, Transient
 from mooreeval.machine import Machine
+from mooreeval.sandbox.programs import ProgramWalls
 from mooreeval.toolchains.compiler_faults import Fault, fault_of
 from mooreeval.toolchains.simulator_process import Compilers, Ran, run_compiler
 
@@ -85,6 +86,7 @@ class BuildPool:
         self.slots = config.builds or max(1, fitting)
         self._minds_memory = config.builds is None
         self._compilers = Compilers(nice)
+        self.walls = ProgramWalls()
         with cache.told_clearly():
             self._folder.mkdir(exist_ok=True)
 
@@ -92,6 +94,10 @@ class BuildPool:
         """End every compiler with all its children, and all waiting for a slot; for good. Idempotent."""
         self._cache.close()
         self._compilers.end()
+
+    def show(self, *paths: Path) -> None:
+        """Let every compiler read these, too."""
+        self.walls = ProgramWalls((*self.walls.readable, *map(str, paths)))
 
     def run(self, command: Sequence[str], folder: Path, clock: BuildClock, claims: int = 1) -> Ran:
         """Run a compiler in `folder` when there is a slot for it. `claims`: memory, in those of a usual compiler.
@@ -116,7 +122,8 @@ class BuildPool:
 
     def _in_a_slot(self, command: Sequence[str], folder: Path, clock: BuildClock, claims: int) -> Ran:
         with self._slot(clock, claims * self._bytes):
-            return run_compiler(list(command), folder, clock.left, self._compilers)
+            entries = self._cache.entries_in(command)
+            return run_compiler(list(command), folder, clock.left, self._compilers, self.walls, entries)
 
     @contextlib.contextmanager
     def _slot(self, clock: BuildClock, memory: int) -> Generator[None]:

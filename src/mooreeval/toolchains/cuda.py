@@ -71,6 +71,7 @@ class CudaToolchain:
         self.cache = FileCache(cache_dir)
         self._kept = KeptBuilds(self.cache)
         self.pool = BuildPool(self.cache, pool, nice=_NICE)
+        self.pool.show(*self.toolkit.folders)
         slim = SlimTier(self.toolkit, self.cache, self.pool)
         makers: dict[str, Callable[[], Tier]] = {
             "mini": lambda: MiniTier(self.toolkit, self.cache, self.pool, slim),
@@ -100,6 +101,10 @@ class CudaToolchain:
     def device_options(self) -> dict[str, Any]:
         """What a child needs to open the device: nothing of a toolchain's."""
         return {}
+
+    def shown_to_children(self) -> list[str]:
+        """What a child reads that loads an artefact: the toolkit's libraries, and PyTorch's."""
+        return [str(self.toolkit.root), str(self.toolkit.torch)]
 
     def findings(
         self, report: dict[str, Any], artefacts: list[Artefact], candidate_text: str, recording: Recording

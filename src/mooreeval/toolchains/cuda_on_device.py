@@ -65,6 +65,10 @@ class CudaOnDevice(CudaToolchain):
         """What a child needs to open the device."""
         return {"visible": self._visible, "launch_log": str(self._launch_log)}
 
+    def shown_to_children(self) -> list[str]:
+        """What a child reads when it opens the device or loads an artefact."""
+        return [*super().shown_to_children(), str(self._launch_log.parent)]
+
     def device_turn(self, *, shared: bool) -> AbstractContextManager[None]:
         """The device, across threads and processes that share this cache."""
         return self.turns.shared() if shared else self.turns.alone()

@@ -55,6 +55,12 @@ class Toolkit:
         }
 
     @property
+    def folders(self) -> list[Path]:
+        """All that a compiler reads beside its sources and the system's own."""
+        programs = [Path(program).resolve().parent for program in (self.nvcc, self.compiler)]
+        return [*programs, self.root, self.torch, *self.cuda_includes, self.python_include]
+
+    @property
     def torch_includes(self) -> list[Path]:
         return [self.torch / "include", self.torch / "include/torch/csrc/api/include"]
 

@@ -61,6 +61,7 @@ class SimulatorToolchain:
         if not tiers or tiers[-1] != "full" or set(tiers) - {"mini", "full"}:
             raise UsageError(f"simulator.tiers must be mini and full, or full alone, not {', '.join(tiers) or 'none'}")
         self._mini = MiniTier(self._parts, self.cache, self.pool) if "mini" in tiers else None
+        self._every_mini = (self._mini,) if self._mini else ()  # built with, also where it is out of use now
 
     def prepare(self) -> Prepared:
         """The shared parts, built by whoever comes first; see `Prepared`."""
@@ -114,6 +115,13 @@ class SimulatorToolchain:
         """What a child needs to open the simulated device: paths of the run time and of the device library."""
         prepared = self.prepare()
         return {"runtime_lib": str(prepared.runtime_lib), "device_lib": str(prepared.device_lib)}
+
+    def shown_to_children(self) -> list[str]:
+        """What a child reads that opens the device or loads an artefact."""
+        prepared = self.prepare()
+        libraries = [prepared.runtime_lib, prepared.device_lib, prepared.binding_lib]
+        libraries += [mini.library for mini in self._every_mini]
+        return [str(path.parent) for path in libraries if path]
 
     def build(self, extension: Extension, deadline_seconds: float) -> Artefact | BuildFailure:
         """The extension as a shared object, or why there is none. The deadline is wall time without waiting."""

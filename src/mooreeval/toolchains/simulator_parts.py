@@ -72,6 +72,7 @@ class Parts:
         self._made: dict[Path, str] = {}  # keys in the cache by what is there
         self.torch = torch_dir or find_torch()
         self.compiler = find_compiler()
+        pool.show(Path(self.compiler).resolve().parent, self.torch, Path(sysconfig.get_paths()["include"]))
 
     @functools.cached_property
     def versions(self) -> dict[str, str]:

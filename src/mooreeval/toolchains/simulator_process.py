@@ -19,6 +19,7 @@ from typing import IO
 
 from mooreeval.cache import CACHE_REMEDY, CLOSED, cache_error
 from mooreeval.errors import NotJudged
+from mooreeval.sandbox.programs import ProgramWalls
 from mooreeval.space import no_space, ran_out
 
 _MEMORY_KIB = 8 << 20
@@ -100,8 +101,17 @@ class Compilers:
                 _kill_group(pid)
 
 
-def run_compiler(command: list[str], folder: Path, deadline_seconds: float, compilers: Compilers | None = None) -> Ran:
+def run_compiler(
+    command: list[str],
+    folder: Path,
+    deadline_seconds: float,
+    compilers: Compilers | None = None,
+    walls: ProgramWalls | None = None,
+    readable: Sequence[str] = (),
+) -> Ran:
     """Run `command` in `folder`, as one of `compilers`; at the deadline its whole process group is killed.
+
+    Within `walls` it can read what these show and what `readable` names, and write to `folder` alone.
 
     Raises NotJudged where the program cannot be started, the disk is full, or `compilers` were ended.
     """
@@ -113,8 +123,11 @@ def run_compiler(command: list[str], folder: Path, deadline_seconds: float, comp
     except OSError as error:
         raise cache_error(error, folder) from error
     with log, _alive() as watched:
-        child = compilers.start(["/bin/sh", "-c", _LIMITED, "sh", str(compilers.nice), *command], folder, watched, log)
+        walled = walls.command(command, str(folder), readable) if walls else command
+        child = compilers.start(["/bin/sh", "-c", _LIMITED, "sh", str(compilers.nice), *walled], folder, watched, log)
         returncode, usage = _wait(child, max(deadline_seconds, 0.01), compilers)
+        if walls and returncode is not None:
+            returncode = walls.code(returncode)
         log.seek(0)
         text = log.read(_LOG_BYTES).decode("utf-8", "replace")
     compilers.require_going()

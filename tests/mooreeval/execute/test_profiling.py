@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -33,7 +34,9 @@ from ..conftest import changed
 DATA = Path(__file__).parents[1] / "profile" / "data"
 RECORDED = DATA / "two_kernels.csv"
 PROGRAM = "-P -m mooreeval.execute.profile_child request.json"
-TOOLCHAIN = SimpleNamespace(device_options=dict, device_turn=lambda *, shared: contextlib.nullcontext())
+TOOLCHAIN = SimpleNamespace(
+    device_options=dict, shown_to_children=list, device_turn=lambda *, shared: contextlib.nullcontext()
+)
 TASK = make_task("t", "class Model: pass\ndef get_inputs(): pass\n")
 
 
@@ -50,10 +53,11 @@ def profile_by(tmp_path, monkeypatch, launcher):
     monkeypatch.delenv("CUDA_HOME", raising=False)
     monkeypatch.delenv("CUDA_PATH", raising=False)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    beside = shutil.copytree(DATA, tmp_path / "data")  # within its walls ncu reads what is beside it, and not the tests
 
     def run(script: str, *settings: str, evidence: Evidence | None = None):
         ncu = tmp_path / "ncu"
-        ncu.write_text(f"#!/bin/bash\n{script}\n")
+        ncu.write_text(f"#!/bin/bash\n{script.replace(str(DATA), str(beside))}\n")
         ncu.chmod(0o755)
         return made(launcher, *settings, evidence=evidence)
 
@@ -113,12 +117,11 @@ def test_without_ncu_one_line_says_so(tmp_path, monkeypatch, launcher):
     assert made(launcher).missing == NO_NCU
 
 
-def test_on_the_simulator_nothing_is_started(profile_by, launcher, tmp_path):
-    profile_by(f"touch {tmp_path}/started; cat {RECORDED}")
-    (tmp_path / "started").unlink()
+def test_on_the_simulator_nothing_is_started(profile_by, launcher, monkeypatch):
+    assert profile_by(f"cat {RECORDED}").missing is None
+    monkeypatch.setattr(launcher, "spawn", lambda *_a, **_k: pytest.fail("a child was started"))
     profile = made(launcher, backend="simulator")
     assert profile.missing == "backend simulator has no performance counters of a GPU; a profile needs backend cuda"
-    assert not (tmp_path / "started").exists()
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,19 @@ from mooreeval.cache import _BLOCK_BYTES, _BLOCKS, FileCache
 from mooreeval.candidate import Candidate
 from mooreeval.config import load_config
 from mooreeval.errors import NotJudged, Transient
+from mooreeval.sandbox.programs import ProgramWalls
 from mooreeval.task import make_task
 from mooreeval.toolchains.base import Artefact, BuildFailure
 from mooreeval.toolchains.build_pool import CompilerCrashed
 from mooreeval.toolchains.simulator import SimulatorToolchain
 from mooreeval.verdict import Status
 from mooreeval.verify import LocalVerifier
+
+
+@pytest.fixture(autouse=True)
+def compilers_may_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compilers that fail here count their calls, which no compiler could do within its walls."""
+    monkeypatch.setattr(ProgramWalls, "writable", (str(tmp_path / "bin"),))
 
 
 @pytest.fixture
