@@ -1,7 +1,8 @@
 """`python -I -S enter.py WALLS COMMAND...`: enter walls and become another program, a compiler.
 
-WALLS is JSON: `readable` and `folder`, the paths of its view, and what may be used here (`Rights`). The program is no
-PID 1: signals mean to it what they always mean. It ends as the program does, by the same code or signal.
+WALLS is JSON: `readable`, `writable` and `folder`, the paths of its view, and what may be used here (`Rights`); or
+`inside`, where bwrap has put up the walls already. The program is no PID 1: signals mean to it what they always mean.
+It ends as the program does, by the same code or signal. bwrap tells nobody what that took, so a file does.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import resource
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 if __name__ == "__main__":  # as a program it is on no path
     sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -20,6 +22,7 @@ if __name__ == "__main__":  # as a program it is on no path
 from mooreeval.sandbox import kernel, landlock, seccomp, walls
 from mooreeval.sandbox.view import View
 
+USAGE = ".usage"  # file in the program's folder
 _BASE = ".root"  # an empty folder beside the program's files, while it runs
 
 
@@ -27,6 +30,8 @@ def main() -> int:
     spec, command = json.loads(sys.argv[1]), sys.argv[2:]
     folder = spec["folder"]
     view = View(tuple(spec["readable"]), writable=(*spec["writable"], folder))
+    if spec.get("inside"):
+        return _end_alike(_watched(command, folder, view, spec))
     if not spec["root"]:
         if spec["namespaces"]:
             walls.enter_namespaces(walls.BASIC & ~kernel.NEWPID)
@@ -40,7 +45,18 @@ def main() -> int:
             os.rmdir(base)
 
 
-def _inside(command: list[str], folder: str, view: View, spec: dict[str, object], base: str) -> int:
+def _watched(command: list[str], folder: str, view: View, spec: dict[str, Any]) -> int:
+    """The status of the program; what it took is left in a file."""
+    program = os.fork()
+    if not program:
+        _become(command, folder, view, {**spec, "root": True})
+    _, status, usage = os.wait4(program, 0)
+    took = {"cpu_seconds": usage.ru_utime + usage.ru_stime, "peak_bytes": usage.ru_maxrss << 10}
+    Path(folder, USAGE).write_text(json.dumps(took), encoding="ascii")
+    return status
+
+
+def _inside(command: list[str], folder: str, view: View, spec: dict[str, Any], base: str) -> int:
     """The status of the program within a root folder and a PID namespace of its own."""
     reading, writing = os.pipe()
     outside = os.fork()
@@ -67,13 +83,13 @@ def _inside(command: list[str], folder: str, view: View, spec: dict[str, object]
     os._exit(0)
 
 
-def _become(command: list[str], folder: str, view: View, spec: dict[str, object]) -> None:
+def _become(command: list[str], folder: str, view: View, spec: dict[str, Any]) -> None:
     os.chdir(folder)
     kernel.give_up_rights()
     if spec["landlock"] and not spec["root"]:
         landlock.restrict_to(view)
     if spec["calls"]:
-        seccomp.install(seccomp.Filter(sockets=(), others=bool(spec["root"])), os.getpid())
+        seccomp.install(seccomp.Filter(sockets=(), others=spec["root"]), os.getpid())
     try:
         os.execv(command[0], command)
     except OSError as error:

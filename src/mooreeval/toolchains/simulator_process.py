@@ -126,14 +126,16 @@ def run_compiler(
         walled = walls.command(command, str(folder), readable) if walls else command
         child = compilers.start(["/bin/sh", "-c", _LIMITED, "sh", str(compilers.nice), *walled], folder, watched, log)
         returncode, usage = _wait(child, max(deadline_seconds, 0.01), compilers)
-        if walls and returncode is not None:
-            returncode = walls.code(returncode)
+        took = usage.ru_utime + usage.ru_stime, usage.ru_maxrss << 10
+        if walls:
+            returncode = None if returncode is None else walls.code(returncode)
+            took = walls.usage(folder) or took
         log.seek(0)
         text = log.read(_LOG_BYTES).decode("utf-8", "replace")
     compilers.require_going()
     if returncode and ran_out(text, folder):
         raise no_space(folder, CACHE_REMEDY)
-    return Ran(returncode, text, usage.ru_utime + usage.ru_stime, usage.ru_maxrss << 10)
+    return Ran(returncode, text, *took)
 
 
 @contextlib.contextmanager
