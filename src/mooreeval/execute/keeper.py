@@ -173,6 +173,7 @@ def _become_child(spawn: Spawn, rights: Rights, space: str, channel: int, log: i
     import gc
 
     os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    os.setsid()  # a signal to its own group does not reach its keeper, in whatever namespace that is
     kernel.die_with_parent()
     gc.enable()
     for number, action in ((signal.SIGINT, signal.SIG_IGN), (signal.SIGTERM, signal.SIG_DFL)):
@@ -196,8 +197,6 @@ def _become_child(spawn: Spawn, rights: Rights, space: str, channel: int, log: i
 
 def _confine(spawn: Spawn, rights: Rights, space: str, scratch: str) -> None:
     """The last walls, which a process puts up around itself."""
-    if space in ("none", "nets"):
-        os.setsid()  # a signal to its own group reaches nobody else
     kernel.give_up_rights()
     if space != "root" and rights.landlock:
         landlock.restrict_to(replace(spawn.view(), writable=(scratch,)))
