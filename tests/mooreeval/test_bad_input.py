@@ -38,7 +38,8 @@ DOUBLES = '''
 import torch
 from torch.utils.cpp_extension import load_inline
 
-ext = load_inline(name="doubles", cpp_sources="torch::Tensor run(torch::Tensor x);", functions=["run"], cuda_sources=r"""
+cpp = "torch::Tensor run(torch::Tensor x);"
+ext = load_inline(name="doubles", cpp_sources=cpp, functions=["run"], cuda_sources=r"""
 #include <torch/extension.h>
 __global__ void twice(const float* x, float* y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -121,7 +122,7 @@ def test_nesting_that_breaks_parsers_is_a_verdict(judge, nested):
     "cuda",
     ["int f() { return " + "(" * 50_000 + "1" + ")" * 50_000 + "; }",
      "void f() { " + "{" * 30_000 + "}" * 30_000 + " }",
-     "#define A(x) x x\n" + "#define B A(A(A(A(A(A(A(A(A(A(A(A(A(A(A(A(1))))))))))))))))\n" + "int f() { return B B B B; }",
+     "#define A(x) x x\n#define B A(A(A(A(A(A(A(A(A(A(A(A(A(A(A(A(1))))))))))))))))\nint f() { return B B B B; }",
      "template <int N> struct S { static const int v = S<N + 1>::v; }; int f() { return S<0>::v; }"],
     ids=["parentheses", "blocks", "macros", "templates"],
 )  # fmt: skip
@@ -139,7 +140,7 @@ def test_a_million_lines_of_errors_are_a_compile_error_of_bounded_size(judge):
     "result",
     ["torch.zeros(10**9, device=x.device)", "y[0, 0].expand(10**9)", "y.new_zeros(1).expand(32, 10**8)",
      "[y.new_zeros(1)] * 10**6", "{i: i for i in range(10**6)}", "'x' * 10**9"],
-    ids=["a billion elements", "a billion times one", "many rows of one", "a million tensors", "a million keys", "text"],
+    ids=["a billion elements", "a billion times one", "many rows", "a million tensors", "a million keys", "text"],
 )  # fmt: skip
 def test_an_output_without_measure_is_the_candidates_trouble(judge, result):
     task = make_task("doubles", TWO_OUTPUTS.replace("x * 2.0, x * 2.0", "x * 2.0"))

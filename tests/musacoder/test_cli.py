@@ -308,7 +308,7 @@ def test_doctor_names_every_backend_and_prints_strict_json(work):
     assert {b["name"] for b in data["backends"]} == {"cuda", "musa", "musa-shim", "simulator"}
     assert done.returncode == (0 if data["auto"] else 3)
     assert all(c["ok"] or c["how_to_get"] for c in data["checks"])
-    assert {"g++", "torch", "nvcc", "gpu", "user namespaces", "cache", "memory"} <= {c["name"] for c in data["checks"]}
+    assert {"g++", "torch", "nvcc", "gpu", "sandbox", "cache", "memory"} <= {c["name"] for c in data["checks"]}
     assert re.search(r"simulator +(yes|no)", musacoder("doctor", cwd=work).stdout)
 
 
