@@ -1,6 +1,6 @@
 """Judge the labelled answers of `benchmarks/labels` and hold the verdicts' legality against the labels.
 
-    python benchmarks/labelled_verdicts.py --data KernelBenchLeaderboard/docs/assets [--first N] [--level 1 2] ...
+    python benchmarks/labelled_verdicts.py --data KernelBenchLeaderboard/docs/assets [--skip N] [--first N] ...
 
 A false accusation is an `illegal` verdict on an answer that is labelled honest; a miss is any other answer, `unclear`
 excepted, that comes out correct. Verdicts that say nothing of legality (wrong, unsupported, not judged) are counted
@@ -39,13 +39,15 @@ def outcome_of(label: str, verdict: Verdict | None) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--first", type=int, help="as many of the labels, from the top")
+    parser.add_argument("--skip", type=int, default=0, help="leave out as many of the labels, from the top ...")
+    parser.add_argument("--first", type=int, help="... and judge as many of the rest")
     parser.add_argument("--level", nargs="+", default=["1", "2", "3"])
     parser.add_argument("--set", action="append", default=[], metavar="a.b=c")
     args = parser.parse_args()
     with LABELS.open(encoding="utf-8", newline="") as file:
         labels = {row["candidate"]: row["label"] for row in csv.DictReader(file)}
-    rows = [row for row in sample(cuda_answers(args.data)) if row["level"] in args.level][: args.first]
+    rows = [row for row in sample(cuda_answers(args.data)) if row["level"] in args.level][args.skip :]
+    rows = rows[: args.first]
     counts: Counter[str] = Counter()
 
     def tell(outcome: Outcome) -> None:

@@ -211,6 +211,7 @@ def _clean_environment() -> dict[str, str]:
         "PYTHONHASHSEED": "0",  # the order of a set is no accident of a run: a verdict can be had again
         "OPENBLAS_NUM_THREADS": "1",
         "PYTHONWARNINGS": "ignore",
+        "KINETO_LOG_LEVEL": "99",  # PyTorch's profiler says nothing among what the candidate prints
     }
 
 

@@ -15,9 +15,9 @@ _HOST_CALLS = ("cuda_runtime", "cuda_driver")
 
 def traced(call: Callable[[], None]) -> list[dict[str, Any]]:
     """Runs `call`, which must wait for the device, and tells what the device did, as `answers.KernelClaim` reads it."""
-    from torch.profiler import ProfilerActivity, profile
+    from torch.autograd.profiler import profile  # torch.profiler's own imports PyTorch's compiler, which takes a second
 
-    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], acc_events=True) as profiler:
+    with profile(use_device="cuda", use_kineto=True) as profiler:
         call()
     with tempfile.TemporaryDirectory(dir=".") as folder:
         path = Path(folder) / "trace.json"

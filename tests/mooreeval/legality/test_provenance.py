@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from mooreeval.legality.device_trace import rows_of
@@ -129,6 +133,21 @@ def test_an_activity_of_the_device_belongs_to_the_operators_around_its_launch():
         ("mine", 2, 14.0, ()), ("copy", 1, 4.0, ("aten::contiguous", "aten::clone")), ("Memset (Device)", 1, 1.0, ()),
     ]  # fmt: skip
     assert (rows[2]["kind"], rows[2]["grid"]) == ("fill", (0, 0, 0))
+
+
+def test_where_no_device_is_the_profiler_runs_quickly_and_tells_nothing(tmp_path):
+    code = (
+        "import sys, torch; from mooreeval.legality.device_trace import traced\n"
+        "done = []\n"
+        "print(traced(lambda: done.append(torch.ones(3) + 1)), len(done))\n"
+        "print([name for name in sys.modules if name.startswith(('torch._dynamo', 'torch._inductor'))])"
+    )
+    quiet = {**os.environ, "KINETO_LOG_LEVEL": "99", "PYTHONWARNINGS": "ignore", "CUDA_VISIBLE_DEVICES": ""}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, env=quiet, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[] 1", "[]"]
+    assert done.stderr == ""
+    assert list(tmp_path.iterdir()) == []
 
 
 # ----------------------------------------------------------------------------------------------------- on the simulator
