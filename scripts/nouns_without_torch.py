@@ -30,9 +30,13 @@ NOUNS = (
     "mooreeval.gallery",
     "mooreeval.toolchains.base",
     "mooreeval.verify",
+    "mooreeval.admission",
+    "mooreeval.admit",
+    "mooreeval.render_admission",
     "musacoder.start",
     "musacoder.cli",
     "musacoder.demo",
+    "musacoder.admit",
     "musacoder.doctor",
 )
 # None in sys.modules makes every import of that name fail, wherever it is hidden.

@@ -25,6 +25,7 @@ Tier = Literal["mini", "slim", "full"]
 SimulatorTier = Literal["mini", "full"]
 Confirm = Literal["always", "ambiguous", "sampled"]
 Baseline = Literal["eager", "compile"]
+Variations = Literal["auto", "none"]
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -136,6 +137,16 @@ class SimulatorConfig(Record):
         0.02, description="Share of candidates built by the fast way that are built by `full` and judged again, too."
     )
 
+    def budget(self) -> dict[str, int]:
+        """How much one forward pass of a task may cost, as `reduce.Budget` takes it."""
+        return {
+            "elements": self.elements,
+            "flops": self.flops,
+            "ceiling_elements": self.ceiling_elements,
+            "ceiling_flops": self.ceiling_flops,
+            "ceiling_bytes": self.ceiling_mib << 20,
+        }
+
 
 class CudaConfig(Record):
     """Which device, and how candidates are built for it."""
@@ -184,6 +195,14 @@ class TimingConfig(Record):
     )
 
 
+class AdmissionConfig(Record):
+    """How closely a task is looked at before it is used."""
+
+    trials: Annotated[Count, Field(ge=2)] = Field(2, description="Runs on the inputs that `get_inputs` makes.")
+    weights: Whole = Field(16, description="Weights that are changed one by one, evenly chosen among all.")
+    variant_seconds: Positive = Field(30, description="A run in lower precision, or with one input or weight changed.")
+
+
 class ProfileConfig(Record):
     """What a profiler is asked of right candidates, on a device; it changes no verdict."""
 
@@ -208,6 +227,11 @@ class VerifyConfig(Record):
     policy: Policy = Field("native", description="What a candidate may call beside its own kernels.")
     protocol: Protocol = Field("ours", description="Whose rules of comparison.")
     trials: Count = Field(5, description="Runs on fresh inputs.")
+    input_variation: Variations = Field(
+        "auto",
+        description="`auto`: one more run for each other sign or scale of the inputs that the task's known admission "
+        "needs; `none`: no such run.",
+    )
     seed: Annotated[str | None, AfterValidator(_hex_secret)] = Field(
         None, description="The run secret, hexadecimal; none: a new one each run."
     )
@@ -219,6 +243,7 @@ class VerifyConfig(Record):
     pool: PoolConfig = PoolConfig()
     timing: TimingConfig = TimingConfig()
     profile: ProfileConfig = ProfileConfig()
+    admission: AdmissionConfig = AdmissionConfig()
     reward: RewardConfig = RewardConfig()
     feedback: FeedbackConfig = FeedbackConfig()
 
@@ -235,8 +260,8 @@ class VerifyConfig(Record):
     def config_hash(self) -> str:
         """Identity of what can change a verdict.
 
-        The secret is left out because a verdict names it apart; reward, feedback, profile and threads change no
-        verdict.
+        The secret is left out because a verdict names it apart; reward, feedback, profile, admission and threads change
+        no verdict.
         """
         return content_hash(self.of_the_verdict())
 
@@ -247,6 +272,7 @@ class VerifyConfig(Record):
 
 _NOT_IN_THE_HASH: Any = {
     "seed": True, "reward": True, "feedback": True, "profile": True, "pool": True,
+    "admission": True,
     "simulator": {"threads": True},
 }  # fmt: skip
 

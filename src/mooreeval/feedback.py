@@ -150,6 +150,13 @@ def _finding_quote(finding: Finding, code: list[str], config: FeedbackConfig) ->
     return f"{here}\n  ...\n{there}" if here and there else here or there
 
 
+_OTHER_INPUTS = {
+    "signs": "inputs with other signs than get_inputs makes",
+    "tenth": "a tenth of the inputs that get_inputs makes",
+    "tenfold": "ten times the inputs that get_inputs makes",
+}
+
+
 def _trial_blocks(verdict: Verdict, config: FeedbackConfig) -> Iterator[_Block]:
     failed = [t for t in verdict.trials if not t.passed]
     first = next((t for t in failed if t.mismatch), None)
@@ -162,7 +169,8 @@ def _trial_blocks(verdict: Verdict, config: FeedbackConfig) -> Iterator[_Block]:
 
 def _mismatch_text(trial: Trial, mismatch: Mismatch, width: int) -> str:
     schedule = f" (threads ran in the order: {_one_line(trial.schedule, 40)})" if trial.schedule else ""
-    lines = [f"Mismatch{schedule}: {_one_line(mismatch.message, 4 * width)}"]
+    other = f" on {_OTHER_INPUTS[trial.inputs]}" if trial.inputs in _OTHER_INPUTS else ""
+    lines = [f"Mismatch{other}{schedule}: {_one_line(mismatch.message, 4 * width)}"]
     for index, got, expected in mismatch.examples:
         lines.append(f"  {mismatch.output}{list(index)}: got {_number(got)}, expected {_number(expected)}")
     return "\n".join(lines)

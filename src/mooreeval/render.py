@@ -172,6 +172,8 @@ def _sections(verdict: Verdict, own: _Own) -> Iterator[RenderableType]:
         sizes = ", ".join(_line(reduced_size(r)) for r in verdict.reductions)
         yield _item("run with smaller sizes", sizes, "cyan", None, own)
     yield from (_item("warning", own.names(w), "yellow", None, own) for w in verdict.warnings)
+    if verdict.admission and verdict.admission.reasons:
+        yield _item(f"task {verdict.admission.outcome}", "; ".join(verdict.admission.reasons), "yellow", None, own)
 
 
 def _unsaid(message: str, said: str) -> str:
@@ -250,7 +252,8 @@ def _finding(finding: Finding, own: _Own, said: str) -> RenderableType:
 
 
 def _mismatch(trial: Trial, mismatch: Mismatch, said: str) -> RenderableType:
-    title = f"mismatch in trial {trial.index}" + (f" ({_line(trial.schedule)})" if trial.schedule else "")
+    how = ", ".join(_line(word) for word in (trial.schedule, trial.inputs) if word and word != "plain")
+    title = f"mismatch in trial {trial.index}" + (f" ({how})" if how else "")
     message = _unsaid(mismatch.message, said)
     line = _indented(Text().append(title, "red").append(f"  {message}" if message else ""), 2)
     if not mismatch.examples:

@@ -118,7 +118,16 @@ class Trial(Record):
     seed: int
     passed: bool
     schedule: str | None = None  # simulator: "checked forward", "reverse", "random", ...
+    inputs: str = "plain"  # or how they differ from what get_inputs makes: "signs", "tenth", "tenfold"
     mismatch: Mismatch | None = None
+
+
+class TaskAdmission(Record):
+    """What was known of the task when a candidate was judged by it. Not for a model's eyes: it says what would pass."""
+
+    outcome: Literal["admitted", "weak", "refused"]
+    reasons: tuple[str, ...] = ()  # in words
+    variations: tuple[str, ...] = ()  # of the inputs, each of which one more trial ran on
 
 
 class Reduction(Record):
@@ -278,6 +287,7 @@ class Verdict(Record):
     exception: str | None = None  # traceback of the candidate's Python, its own frames, bounded
     output_tail: str | None = None  # end of what the candidate printed, bounded
     reductions: tuple[Reduction, ...] = ()
+    admission: TaskAdmission | None = None  # None where the task's is not known
     timing: Timing | None = None
     profile: Profile | None = None  # only where it was asked for
     backend: str

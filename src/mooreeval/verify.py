@@ -16,14 +16,14 @@ import platform
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
+from mooreeval.admission import admission_key, known_admission
 from mooreeval.audit import Audit
 from mooreeval.backends import BackendInfo, available_backends, choose_backend
 from mooreeval.candidate import Candidate, NoCandidate
@@ -37,9 +37,10 @@ from mooreeval.execute.evidence import Evidence
 from mooreeval.execute.judge import Judgement
 from mooreeval.execute.profiling import make_profile
 from mooreeval.execute.seeds import derive_seed, new_secret
+from mooreeval.many import as_completed
 from mooreeval.space import is_no_space, no_space, require_space
 from mooreeval.task import Task
-from mooreeval.verdict import SandboxUsed, Status, Verdict
+from mooreeval.verdict import SandboxUsed, Status, TaskAdmission, Verdict
 
 __all__ = ["BackendInfo", "LocalVerifier", "Outcome", "ScriptedVerifier", "Verifier", "available_backends"]
 
@@ -76,7 +77,7 @@ class LocalVerifier:
         self._toolchain: Any = _toolchain(self.config)
         is_real = _kind_of_evidence(self.config.backend) == "device"
         self.audit = Audit((self.config.cuda if is_real else self.config.simulator).audit_share)
-        with _told_where_space_ends(Path(tempfile.gettempdir())):
+        with told_where_space_ends(Path(tempfile.gettempdir())):
             self._launcher = take_launcher()
         self._launcher.start()
 
@@ -106,7 +107,7 @@ class LocalVerifier:
         report = progress or (lambda _stage: None)
         report("prepare")
         self._require_space()
-        with _told_where_space_ends(self._launcher.root):
+        with told_where_space_ends(self._launcher.root):
             self._toolchain.prepare()
             for _attempt in range(1, TRIES):
                 with contextlib.suppress(Transient):
@@ -121,29 +122,12 @@ class LocalVerifier:
     ) -> list[Outcome]:
         """Outcomes in the order of the pairs; `on_outcome` sees each as it is known, in the caller's thread."""
         outcomes = []
-        for outcome in self._as_completed(pairs, workers):
+        jobs = ((lambda i=i, pair=pair: self._outcome(i, *pair)) for i, pair in enumerate(pairs))
+        for outcome in as_completed(jobs, workers, self.close):
             if on_outcome:
                 on_outcome(outcome)
             outcomes.append(outcome)
         return sorted(outcomes, key=lambda o: o.index)
-
-    def _as_completed(self, pairs: Iterable[tuple[Task, Candidate | NoCandidate]], workers: int) -> Iterator[Outcome]:
-        pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="judge")
-        pending: set[Future[Outcome]] = set()
-        try:
-            for index, (task, candidate) in enumerate(pairs):
-                pending.add(pool.submit(self._outcome, index, task, candidate))
-                if len(pending) >= 2 * workers:
-                    done, pending = wait(pending, return_when=FIRST_COMPLETED)
-                    yield from (f.result() for f in done)
-            while pending:
-                done, pending = wait(pending, return_when=FIRST_COMPLETED)
-                yield from (f.result() for f in done)
-        except BaseException:
-            self.close()  # frees the workers: their children are gone
-            raise
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
 
     def _outcome(self, index: int, task: Task, candidate: Candidate | NoCandidate) -> Outcome:
         try:
@@ -152,7 +136,7 @@ class LocalVerifier:
             return Outcome(index, None, error)
 
     def _require_space(self) -> None:
-        with _told_where_space_ends(self._launcher.root):
+        with told_where_space_ends(self._launcher.root):
             require_space(self._launcher.root, SCRATCH_REMEDY)
             self._toolchain.cache.require_space()
 
@@ -174,11 +158,12 @@ class LocalVerifier:
 
     def _judge_with(self, toolchain: Any, task: Task, candidate: Candidate, progress: Progress) -> Verdict:
         parts = (task, candidate, self.config, self.secret, self._launcher, toolchain, progress)
+        admission = self._admission(task, toolchain)
         for last in (False, True):
-            judgement = Judgement(*parts)
+            judgement = Judgement(*parts, admission=admission)
             conclusion = judgement.conclude()
             if conclude.sizes_may_be_at_fault(conclusion, judgement.evidence):
-                careful = Judgement(*parts, careful=True)
+                careful = Judgement(*parts, careful=True, admission=admission)
                 if confirmed := careful.confirm(judgement.evidence):
                     judgement, conclusion = careful, confirmed
             conclusion = conclude.shape_specialised(conclusion, judgement.evidence.forced)
@@ -189,6 +174,12 @@ class LocalVerifier:
         if self.config.profile.enabled and conclusion.status is Status.CORRECT:
             judgement.evidence.profile = make_profile(*parts, judgement.evidence)
         return self._verdict(task, candidate, conclusion, judgement.evidence)
+
+    def _admission(self, task: Task, toolchain: Any) -> TaskAdmission | None:
+        """What `admit` has found of the task, under the same configuration and versions, where it was asked."""
+        key = admission_key(task.task_hash, self.config, toolchain.device_name, versions())
+        known = known_admission(toolchain.cache, key)
+        return None if known is None else known.of_a_verdict(varied=self.config.input_variation == "auto")
 
     def _verdict(
         self, task: Task, candidate: Candidate | NoCandidate, conclusion: Conclusion, evidence: Evidence
@@ -215,6 +206,7 @@ class LocalVerifier:
             exception=conclusion.exception,
             output_tail=evidence.output_tail,
             reductions=evidence.reductions,
+            admission=evidence.admission,
             timing=evidence.timing if conclusion.status is Status.CORRECT else None,
             profile=evidence.profile,
             backend=self.config.backend,
@@ -261,7 +253,8 @@ def _require_nouns(task: Any, candidate: Any) -> None:
 
 
 @contextlib.contextmanager
-def _told_where_space_ends(scratch: Path) -> Generator[None]:
+def told_where_space_ends(scratch: Path) -> Generator[None]:
+    """NotJudged with a remedy where a folder's disk is full."""
     try:
         yield
     except OSError as error:

@@ -1,7 +1,7 @@
 """The command line: what a person types, and how it ends.
 
-    0    correct; every gallery verdict as expected; a backend is there
-    1    judged and not correct; a gallery verdict is not as expected
+    0    correct; every gallery verdict as expected; a backend is there; no task is refused
+    1    judged and not correct; a gallery verdict is not as expected; a task is refused
     2    bad usage or bad task
     3    not judged, or unsupported by the backend
     130  interrupted
@@ -174,6 +174,39 @@ def verify(
 
 
 @app.command(cls=_Command)
+def admit(
+    tasks: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TASK...",
+            help="Python files, folders, JSONL or parquet files of tasks, data sets, gallery:NAME or gallery: for all.",
+        ),
+    ],
+    backend: Annotated[str | None, typer.Option(metavar="NAME", help="As for verify.")] = None,
+    protocol: Annotated[str | None, typer.Option(metavar="NAME", help="ours or kernelbench.")] = None,
+    seed: Annotated[str | None, typer.Option(metavar="HEX", help="Run secret of an earlier admission.")] = None,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Tasks examined at the same time.")] = 2,
+    again: Annotated[bool, typer.Option("--again", help="Examine tasks whose admission is known, too.")] = False,
+    record: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Append each admission to this file, a line of JSON each.")
+    ] = None,
+    config: ConfigFile = None,
+    settings: Settings = None,
+    json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Show that tasks can tell right from wrong, or what they can't tell."""
+    from mooreeval.config import load_config
+    from musacoder.admit import run_admit
+
+    loaded = load_config(config, settings or (), {"backend": backend, "protocol": protocol, "seed": seed})
+    read = [task for name in tasks for task in _load_tasks(name)]
+    raise typer.Exit(
+        run_admit(read, loaded, workers=workers, again=again, record=record, as_json=json, verbose=verbose)
+    )
+
+
+@app.command(cls=_Command)
 def demo(
     only: Annotated[str | None, typer.Option(metavar="TASK", help="Judge the candidates of one task only.")] = None,
     workers: Annotated[int, typer.Option(min=1, max=64, help="Candidates judged at the same time.")] = 2,
@@ -283,6 +316,19 @@ def _print_verdict(
     print_report(console, verdict, getattr(candidate, "code", None), file_name=file_name, verbose=verbose)
     score = reward(verdict, config.reward)
     console.print(f"  reward {'none' if score is None else f'{score:g}'}", style="dim", markup=False)
+
+
+def _load_tasks(name: str) -> list[Task]:
+    """All tasks that a name stands for."""
+    from mooreeval.task_sources import load_tasks
+
+    if name == GALLERY:
+        from mooreeval import gallery
+
+        return [t for task in dict.fromkeys(e.task_name for e in gallery.load()) for t in _load_tasks(GALLERY + task)]
+    if name.startswith(GALLERY):
+        return [dataclasses.replace(_load_task(name), task_id=name)]
+    return load_tasks(name)
 
 
 def _load_task(name: str) -> Task:

@@ -105,6 +105,18 @@ def tally(got: torch.Tensor, reference: Reference, tolerance: Tolerance) -> Tall
     return result
 
 
+def scaled_parts(reference: Reference, tolerance: Tolerance) -> list[tuple[Box, Scale]]:
+    """The chunks of a reference with what is known of their scale: once for many outputs that `differs` looks at."""
+    return list(_scaled_boxes(reference.own, reference, tolerance))
+
+
+def differs(got: torch.Tensor, reference: Reference, tolerance: Tolerance, parts: list[tuple[Box, Scale]]) -> bool:
+    """Whether `tally` would count a wrong element; the last chunks first, and no further than the first with one."""
+    if _equal(got, reference.own):
+        return False
+    return any(bool(_wrong_of(got[box], reference[box], scale, tolerance)[0].any()) for box, scale in reversed(parts))
+
+
 def _equal(got: torch.Tensor, own: torch.Tensor) -> bool:
     """Equal to the task's own precision, without a NaN: then within any tolerance, which grants |own - wide|.
 
@@ -213,24 +225,29 @@ def _count_box(
     per_box: int,
 ) -> int:
     """Adds one chunk to the counts; returns its number of elements."""
-    exact = not (got.is_floating_point() or got.is_complex())
-    if exact:
-        wrong = _integers(got) != _integers(reference.own)
-        wide_got, best = _numbers(got), _numbers(reference.own)
-        allowed = torch.zeros_like(best)
-    else:
-        wide_got, (own, best, _) = _wide(got), _best(reference)
-        best = own if rule[1].rule == "allclose" else best
-        allowed = _allowed(best, got.dtype, *rule)
-        wrong = _is_wrong(wide_got, own, best, allowed)
-        if got.is_complex() and not (finite := _finite(wide_got, own)).all():
-            wrong = torch.where(finite, wrong, _any_part_wrong(wide_got, own, best, got.dtype, rule))
+    wrong, wide_got, best, allowed = _wrong_of(got, reference, *rule)
     _note_values(result, wide_got)
     if wrong.any():
         _note_wrong(result, start, got, (wide_got, best, allowed), wrong, per_box)
         if result.mask is not None:
             result.mask[box] = wrong
     return got.numel()
+
+
+def _wrong_of(
+    got: torch.Tensor, reference: Reference, scale: Scale, tolerance: Tolerance
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Of one chunk: which elements are wrong, what was got, what was expected, and the error that is allowed."""
+    if not (got.is_floating_point() or got.is_complex()):
+        wide_got, best = _numbers(got), _numbers(reference.own)
+        return _integers(got) != _integers(reference.own), wide_got, best, torch.zeros_like(best)
+    wide_got, (own, best, _) = _wide(got), _best(reference)
+    best = own if tolerance.rule == "allclose" else best
+    allowed = _allowed(best, got.dtype, scale, tolerance)
+    wrong = _is_wrong(wide_got, own, best, allowed)
+    if got.is_complex() and not (finite := _finite(wide_got, own)).all():
+        wrong = torch.where(finite, wrong, _any_part_wrong(wide_got, own, best, got.dtype, (scale, tolerance)))
+    return wrong, wide_got, best, allowed
 
 
 def _allowed(best: torch.Tensor, dtype: torch.dtype, scale: Scale, tolerance: Tolerance) -> torch.Tensor:

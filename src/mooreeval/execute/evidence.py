@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from mooreeval.sandbox.modes import Sandbox
 from mooreeval.toolchains.base import Artefact, Recording
-from mooreeval.verdict import Finding, KernelUse, Launch, OperatorUse, Profile, Reduction, Timing, Trial
+from mooreeval.verdict import Finding, KernelUse, Launch, OperatorUse, Profile, Reduction, TaskAdmission, Timing, Trial
 
 
 @dataclass
@@ -21,6 +21,7 @@ class Evidence:
     init_kinds: list[str] | None = None
     single_precision: bool = False
     reductions: tuple[Reduction, ...] = ()
+    admission: TaskAdmission | None = None
     forced: tuple[str, ...] = ()
     doubtful: tuple[str, ...] = ()
     recording: Recording = field(default_factory=Recording)

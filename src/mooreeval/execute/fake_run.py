@@ -102,7 +102,7 @@ def quick_run(code: str, *, name: str = "task") -> FakeRun:
         TaskError: the task fails.
     """
     # Whatever goes wrong: a fake run tells the task's faults from those of a device that it does not know.
-    with contextlib.suppress(Exception, _NotSmall), _compiler_left_out():
+    with contextlib.suppress(Exception, _NotSmall), compiler_left_out():
         return _run(code, name, _Counter(guess=False, is_small=True))
     with contextlib.suppress(Exception):
         return _meta_run(code, name)
@@ -110,7 +110,7 @@ def quick_run(code: str, *, name: str = "task") -> FakeRun:
 
 
 def _meta_run(code: str, name: str) -> FakeRun:
-    with _compiler_left_out(), OnMeta(), torch.device("meta"):
+    with compiler_left_out(), OnMeta(), torch.device("meta"):
         return _run(code, name, _Counter(guess=False))
 
 
@@ -121,7 +121,7 @@ def input_bytes(code: str, name: str = "task") -> int:
 
 def inputs_on_meta(code: str, name: str = "task") -> list[Any] | None:
     """What `get_inputs` returns, as tensors without memory; None where the meta device can't tell."""
-    with contextlib.suppress(Exception), _compiler_left_out(), OnMeta(), torch.device("meta"), torch.no_grad():
+    with contextlib.suppress(Exception), compiler_left_out(), OnMeta(), torch.device("meta"), torch.no_grad():
         return list(load_task_module(code, name=name).make_inputs(0))
     return None
 
@@ -131,7 +131,7 @@ class _NotSmall(BaseException):
 
 
 @contextlib.contextmanager
-def _compiler_left_out() -> Generator[None]:
+def compiler_left_out() -> Generator[None]:
     """Keeps torch from loading its compiler only to tell it to stay away from this or that function of torch's own.
 
     A hollow module stands in meanwhile; a task that wants more of it fails, and the fake run decides.

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from mooreeval.candidate import Candidate
-from mooreeval.config import SimulatorConfig, VerifyConfig
+from mooreeval.config import VerifyConfig
 from mooreeval.errors import NotJudged, TaskError, Transient
 from mooreeval.execute import conclude
 from mooreeval.execute.answers import LoadAnswer, Malformed, Report, TraceAnswer, TrialAnswer
@@ -38,7 +38,7 @@ from mooreeval.execute.gpu_state import GpuWatch
 from mooreeval.execute.lawful import Legality
 from mooreeval.execute.processes import Processes
 from mooreeval.execute.reading import kinds_of, read_source
-from mooreeval.execute.schedule import DeviceSchedule, Schedule, schedules
+from mooreeval.execute.schedule import PLAIN, DeviceSchedule, PlannedTrial, Schedule, plan
 from mooreeval.execute.seeds import derive_seed
 from mooreeval.execute.timed_peers import TimedPeers, core_for
 from mooreeval.execute.timing_stage import time_candidate
@@ -46,7 +46,7 @@ from mooreeval.execute.wire import read_values
 from mooreeval.task import Task
 from mooreeval.toolchains.base import BuildFailure, Toolchain
 from mooreeval.toolchains.locate import SourceMap, in_own_line, in_own_lines
-from mooreeval.verdict import Finding, Mismatch, Reduction, Status, Trial
+from mooreeval.verdict import Finding, Mismatch, Reduction, Status, TaskAdmission, Trial
 
 RELEASE_SECONDS = 20.0  # giving back memory of the device
 STAND_IN_SECONDS = 10.0  # the recorder's forward pass computes nothing of interest
@@ -69,11 +69,12 @@ class Judgement:
         toolchain: Toolchain,
         progress: Callable[[str], None],
         careful: bool = False,
+        admission: TaskAdmission | None = None,
     ) -> None:
         self.task, self.candidate, self.config, self.secret = task, candidate, config, secret
         self._careful = careful  # sizes are reduced with whatever the candidate may rest on in mind
         self._launcher, self._toolchain, self._progress = launcher, toolchain, progress
-        self.evidence = Evidence()
+        self.evidence = Evidence(admission=admission)
         self._forward_recorded = False
         self._processes = Processes(config, launcher, toolchain, self.evidence)
         self._legality = Legality(candidate, config.policy, self.evidence)
@@ -133,7 +134,7 @@ class Judgement:
             "name": self.task.task_id,
             "code": self.task.code,
             "candidate_text": self.candidate.code,
-            "budget": None if self._processes.on_device else _budget(self.config.simulator),
+            "budget": None if self._processes.on_device else self.config.simulator.budget(),
             "careful": self._careful,
             "weight_seed": self._seed("weights"),
             "example_seed": self._seed("example"),
@@ -346,9 +347,20 @@ class Judgement:
             answer = self._load(child, "run", self.evidence.loadable(), self.config.deadlines.run_seconds)
         return conclude.load_error(answer.error, self.candidate.code, final=True)
 
+    @property
+    def _planned(self) -> list[PlannedTrial]:
+        admission = self.evidence.admission
+        return plan(
+            self._processes.on_device,
+            self.config.trials,
+            admission.variations if admission else (),
+            lambda number: self._seed("schedule", number),
+            self.config.simulator.check_budget,
+        )
+
     def _try(self, child: Child, reference: Child, comparer: Child) -> Conclusion:
-        for index, schedule in enumerate(self._schedules()):
-            if stop := self._trial(child, reference, comparer, index, schedule):
+        for index, (schedule, inputs) in enumerate(self._planned):
+            if stop := self._trial(child, reference, comparer, index, schedule, inputs):
                 return stop
         conclusion = conclude.trials(self.evidence.trials)
         if conclusion.status is Status.CORRECT and self._processes.on_device and not self.config.timing.enabled:
@@ -377,19 +389,20 @@ class Judgement:
                 peers, self.evidence, self._toolchain.facts, self.config.timing, source, self.candidate.code
             )
 
-    def _schedules(self) -> Sequence[Schedule | DeviceSchedule]:
-        if self._processes.on_device:
-            return [DeviceSchedule() for _ in range(self.config.trials)]
-        seeds = [self._seed("schedule", i) for i in range(self.config.trials)]
-        return schedules(seeds, self.config.simulator.check_budget)
-
     def _trial(
-        self, child: Child, reference: Child, comparer: Child, index: int, schedule: Schedule | DeviceSchedule
+        self,
+        child: Child,
+        reference: Child,
+        comparer: Child,
+        index: int,
+        schedule: Schedule | DeviceSchedule,
+        inputs: str,
     ) -> Conclusion | None:
         """One run on fresh inputs; None to go on."""
         seed = self._seed("inputs", index)
-        with self._stage("reference"):
-            _fields, values = self._ask_reference(reference, "trial", {"seed": seed})
+        values = self._expected(reference, seed, inputs)
+        if values is None:
+            return None
         with self._stage("run"):
             answer, message = ask(
                 child,
@@ -416,7 +429,7 @@ class Judgement:
             self.evidence.shapes = [*shapes_of("input", values["inputs"]), *shapes_of("output", values["expected32"])]
         passed = mismatch is None
         self.evidence.trials.append(
-            Trial(index=index, seed=seed, passed=passed, schedule=str(schedule), mismatch=mismatch)
+            Trial(index=index, seed=seed, passed=passed, schedule=str(schedule), inputs=inputs, mismatch=mismatch)
         )
         must_launch, watched = has_elements(values["expected32"]), isinstance(schedule, Schedule) and schedule.check
         return self._legality.of_trial(answer, index, passed, must_launch=must_launch, watched=watched)
@@ -433,6 +446,17 @@ class Judgement:
             except ChildEnded as end:
                 answer = TraceAnswer(missing=f"the process under the profiler: {end}")
             return self._legality.of_trace(answer)
+
+    def _expected(self, reference: Child, seed: int, inputs: str) -> dict[str, Any] | None:
+        """A trial's inputs and the reference's answer; None where a variation of the inputs does not work after all."""
+        with self._stage("reference"):
+            try:
+                return self._ask_reference(reference, "trial", {"seed": seed, "inputs": inputs})[1]
+            except TaskError as error:
+                if inputs == PLAIN:
+                    raise
+                self.evidence.warnings.append(f"no trial on inputs {inputs}: {error}")
+                return None
 
     def _compare(
         self, comparer: Child, got: dict[str, Any], devices: Sequence[str], want: dict[str, Any]
@@ -478,13 +502,3 @@ class Judgement:
 
 def _finding_key(finding: Finding) -> tuple[Any, ...]:
     return finding.kind, finding.severity, finding.kernel, str(finding.place), str(finding.other)
-
-
-def _budget(config: SimulatorConfig) -> dict[str, int]:
-    return {
-        "elements": config.elements,
-        "flops": config.flops,
-        "ceiling_elements": config.ceiling_elements,
-        "ceiling_flops": config.ceiling_flops,
-        "ceiling_bytes": config.ceiling_mib << 20,
-    }

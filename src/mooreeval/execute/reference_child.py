@@ -5,7 +5,8 @@ Operations
     prepare   name, code, candidate_text, budget (None: the task as it is), careful, weight_seed, example_seed
               -> the code as run (sizes reduced), reductions, forced and doubtful ones, input_kinds, init_kinds,
               single_precision (see `argument_kinds`); values: init_inputs, state, example
-    trial     seed -> values: inputs, expected32, expected64 (None where there is no float64 run), inputs_after
+    trial     seed, inputs (plain, or a variation of them) -> values: inputs, expected32, expected64 (None where there
+              is no float64 run), inputs_after
     arenas    seeds, cycle, core -> leaves (the form of each tensor); values: arenas, see `timed_calls`
     compile   seed -> error or None: torch.compile of the model, and its first call
     block     calls, first, keep, held, compiled (or not): queued calls of the task's own model
@@ -33,6 +34,7 @@ from mooreeval.execute.reduce import Budget, reduce_task
 from mooreeval.execute.task_module import TaskModule, load_task_module
 from mooreeval.execute.tensors import Export, crossing_tensors, first_foreign, kept_on_host, map_tensors, to_wire
 from mooreeval.execute.timed_calls import TimedCalls, make_arenas, stay_on
+from mooreeval.execute.vary_inputs import varied
 from mooreeval.task import INIT_INPUTS_NAME, INPUTS_NAME
 
 EXAMPLE_BYTES = 256 << 20  # larger example inputs are not sent: a recorder has no use for 6 GB
@@ -63,7 +65,7 @@ class ReferenceChild:
         if op == "prepare":
             return self._prepare(fields)
         if op == "trial":
-            return {}, self._trial(fields["seed"])
+            return {}, self._trial(fields["seed"], fields.get("inputs", ""))
         if op == "arenas":
             stay_on(fields["core"])
             return self._arenas(fields["seeds"], fields["cycle"])
@@ -133,9 +135,10 @@ class ReferenceChild:
             return None  # nor made: the device may be another's now
         return self._checked(self.module.make_inputs(seed), f"{INPUTS_NAME}()")
 
-    def _trial(self, seed: int) -> dict[str, Any]:
+    def _trial(self, seed: int, variation: str) -> dict[str, Any]:
         assert self.module is not None
-        return self._run_on(self._checked(list(self.module.make_inputs(seed)), f"{INPUTS_NAME}()"))
+        made = self._checked(list(self.module.make_inputs(seed)), f"{INPUTS_NAME}()")
+        return self._run_on(varied(made, variation, seed)[0])
 
     def _run_on(self, inputs: list[Any], *, keep_warm: bool = False) -> dict[str, Any]:
         """Both references on these inputs, which are the task's to write to."""

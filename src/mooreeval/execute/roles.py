@@ -47,6 +47,18 @@ def _profile() -> Role:
     return ProfileRole()
 
 
+def _admission() -> Role:
+    from mooreeval.execute.admission_child import AdmissionChild
+
+    return AdmissionChild()
+
+
+def _impostors() -> Role:
+    from mooreeval.execute.impostor_child import ImpostorChild
+
+    return ImpostorChild()
+
+
 ROLES: dict[str, Callable[[], Role]] = {
     "reference": _reference,
     "recorder": _candidate,
@@ -54,6 +66,8 @@ ROLES: dict[str, Callable[[], Role]] = {
     "run": _candidate,
     "compare": _compare,
     "profile": _profile,
+    "admission": _admission,
+    "impostors": _impostors,
 }
 
 

@@ -7,8 +7,11 @@ one.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
+
+PLAIN = "plain"  # a trial on the inputs that the task makes
 
 
 @dataclass(frozen=True)
@@ -52,3 +55,16 @@ def schedules(seeds: list[int], check_budget: int) -> list[Schedule]:
         Schedule(order, check and (i == 0 or i == len(seeds) - 1), seed, budget)
         for i, ((order, check), seed, budget) in enumerate(zip(plan, seeds, budgets, strict=True))
     ]
+
+
+PlannedTrial = tuple[Schedule | DeviceSchedule, str]  # how it runs, and on which inputs
+
+
+def plan(
+    on_device: bool, trials: int, variations: Sequence[str], seed: Callable[[int], int], check_budget: int
+) -> list[PlannedTrial]:
+    """The trials on the task's own inputs, and after them one for each variation of the inputs."""
+    if on_device:
+        return [(DeviceSchedule(), name) for name in (*([PLAIN] * trials), *variations)]
+    own = [(schedule, PLAIN) for schedule in schedules([seed(k) for k in range(trials)], check_budget)]
+    return [*own, *((Schedule("forward", False, seed(trials + k), 0), name) for k, name in enumerate(variations))]

@@ -139,6 +139,15 @@ def crossing_tensors(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
         yield value
 
 
+def tensor_paths(path: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    """The tensors of a structure with their places, in order: ("input[0]", tensor), ..."""
+    if isinstance(value, list | tuple | dict):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from tensor_paths(f"{path}[{key!r}]", item)
+    elif isinstance(value, torch.Tensor):
+        yield path, value
+
+
 def kept_on_host(wire: Any, kept: Iterator[bool]) -> Any:
     """An expected output with `on_host` where `kept` says so, one after the other of its tensors."""
 

@@ -31,6 +31,7 @@ class CudaOnDevice(CudaToolchain):
     ) -> None:
         self.facts: DeviceFacts = probe(config.device)
         self._visible = config.device
+        self.device_name = self.facts.name
         super().__init__(
             cache_dir,
             torch_dir,

@@ -45,6 +45,7 @@ class SimulatorToolchain:
     """
 
     facts = None  # there is no device to know of
+    device_name = "cpu"  # where tasks run
 
     def __init__(
         self,
