@@ -161,7 +161,8 @@ class _Cpu:
     def close(self) -> None:
         self.cache.close()
 
-    def device_turn(self) -> AbstractContextManager[None]:
+    def device_turn(self, *, shared: bool) -> AbstractContextManager[None]:
+        del shared
         return nullcontext()
 
 
