@@ -98,11 +98,10 @@ def test_a_kernel_that_rounds_to_tf32_is_seen_once_the_task_is_known_to_need_oth
 
 
 def test_a_weak_task_is_named_in_the_verdict_and_not_in_what_a_model_is_told():
-    wrong = Candidate(HONEST.code.replace("return ext.run(a, b)", "return ext.run(a, b).sum()"))
     admit(BLIND)
-    verdict = verdict_on(wrong, task=BLIND)
+    verdict = verdict_on(HONEST, task=BLIND)  # which returns the product itself
     assert verdict.status is Status.INCORRECT
     assert verdict.admission.outcome == "weak"
     assert any("would pass" in reason for reason in verdict.admission.reasons)
-    assert "would pass" not in feedback(verdict, wrong.code)
+    assert "would pass" not in feedback(verdict, HONEST.code)
     assert Verdict.model_validate_json(verdict.model_dump_json()) == verdict
