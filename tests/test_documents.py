@@ -63,6 +63,15 @@ def test_the_verdict_in_the_readme_is_what_its_command_prints(tmp_path):
     assert _words(done.stdout) == _words(found[2])
 
 
+def test_the_admissions_in_the_readme_are_what_its_command_prints(tmp_path):
+    found = re.search(r"^    \$ musacoder (admit .*)\n((?:    .*\n|\n(?=    ))+)", README, re.MULTILINE)
+    assert found is not None
+    done = run("-m", "musacoder", *found[1].split(), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    shown, printed = (re.sub(r"in \d+ s:", "in 0 s:", text) for text in (found[2], done.stdout))
+    assert _words(printed) == _words(shown)
+
+
 def _words(text: str) -> str:
     """Without line breaks, which depend on the terminal, and the time."""
     return re.sub(r"\d+\.\d s\b", "0.0 s", " ".join(text.split()))
