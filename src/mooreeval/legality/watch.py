@@ -21,6 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from mooreeval.legality.operators import TORCH_NAMESPACES, is_allowed
 
 MOST_USES = 512
+_MOST_FRAMES = 300
 _PRINTING = frozenset("__repr__ __str__ __format__".split())
 _ALLOCATES = frozenset("empty empty_like empty_strided new_empty new_empty_strided empty_permuted".split())
 
@@ -32,7 +33,8 @@ class OperatorWatch:
         self._file_name, self._log = file_name, log
         self._uses: dict[tuple[str, str, str, int | None], list[int]] = {}
         self._functions: list[str] = []  # of PyTorch's, that Python has called and that have not returned
-        self._host_data: set[int] = set()  # storages on the CPU that hold what came from the device
+        # Storages on the CPU that hold what came from the device; kept alive, or others would be taken for them.
+        self._host_data: dict[int, Any] = {}
         self._numbers_left = False  # a value of the device's has become a number of Python's
         self._hidden: dict[str, int] = {}
 
@@ -51,6 +53,7 @@ class OperatorWatch:
             if self._log:
                 self._log.stop_log()
                 self._hidden = self._log.read_log()
+            self._host_data.clear()
 
     def report(self) -> list[dict[str, Any]]:
         """The uses, as `answers.OperatorClaim` reads them."""
@@ -120,12 +123,14 @@ class OperatorWatch:
         if not outputs:
             self._numbers_left = True
         # An operator that writes in place returns what it wrote to.
-        self._host_data.update(_storage(t) for t in outputs if t.device.type == "cpu")
+        for tensor in outputs:
+            if tensor.device.type == "cpu":
+                self._host_data[_storage(tensor)] = tensor
 
     def _line(self) -> int | None:
         """The candidate's innermost line that led here."""
         frame = sys._getframe(2)
-        for _ in range(64):
+        for _ in range(_MOST_FRAMES):
             if frame is None:
                 return None
             if frame.f_code.co_filename == self._file_name:
