@@ -54,7 +54,7 @@ _MODULE_METHODS = frozenset(
     "flatten_parameters reset_parameters type share_memory compile register_forward_hook register_forward_pre_hook "
     "register_full_backward_hook register_backward_hook register_full_backward_pre_hook set_extra_state".split()
 )
-_PLAIN_OPERATORS = frozenset(("==", "!=", "is", "and", "or"))
+_PLAIN_PARTS = frozenset("pi e inf nan tau version_info platform maxsize version".split())
 _OF_OPERATORS = {
     "+": "__add__", "-": "__sub__", "*": "__mul__", "@": "__matmul__", "/": "__truediv__", "//": "__floordiv__",
     "%": "__mod__", "**": "__pow__", "<": "__lt__", ">": "__gt__", "==": "__eq__",
@@ -122,21 +122,9 @@ class Attributes(State):
             self.accuse(rule, node, evidence, f"`{evidence}`: {why}")
 
     def _part_of_module(self, path: str, name: str, full: str, node: ast.AST) -> Value:
-        allowed = names.MODULES.get(path)
-        if path in names.MODULES and (
-            (name.startswith("_") and name != "_exit") or (allowed is not None and name not in allowed)
-        ):
+        if not names.is_part_of_module(path, name):
             self.accuse(names.rule_of_module(full), node, full, f"`{full}` is not on the list of what may be used")
-        if path in ("math", "sys", "string", "cmath") and name in (
-            "pi",
-            "e",
-            "inf",
-            "nan",
-            "tau",
-            "version_info",
-            "platform",
-            "maxsize",
-        ):
+        if path in ("math", "cmath", "sys") and name in _PLAIN_PARTS:
             return SOME_DATA
         return one(Path(full))
 
@@ -234,7 +222,7 @@ class Attributes(State):
     def set_attribute(self, value: Value, name: str, new: Value, node: ast.AST) -> None:
         """`.name = new` for any of these."""
         for atom in value:
-            if isinstance(atom, Instance | Class):
+            if isinstance(atom, Instance | Class) and not self.dead:
                 held = (atom.of if isinstance(atom, Instance) else atom).attributes
                 held[name] = join((held.get(name, NOTHING), new))
             elif isinstance(atom, Path | Extension):

@@ -118,6 +118,8 @@ class Calls(Builtins):
         if root in ("copy", "itertools", "collections"):
             self._handed_on(arguments, named, node)
             return join((*arguments, one(Group({"": join([self.elements(v) for v in arguments])}))))
+        if path == "logging.basicConfig" and ("filename" in named or "handlers" in named):
+            self.accuse("file_access", node, path, "a file is written that is not the candidate's own")
         if root == "typing":
             return arguments[-1] if arguments else ANYTHING
         self._handed_on(arguments, named, node)

@@ -311,6 +311,8 @@ class Flow(Calls):
     def _set_element(self, held: Value, index: Value, value: Value, node: ast.AST) -> None:
         for atom in held:
             if isinstance(atom, Group):
+                if self.dead:
+                    continue
                 key = constant(index)
                 if key is not ...:
                     atom.elements[str(key)] = join((atom.elements.get(str(key), NOTHING), value))
@@ -329,6 +331,8 @@ class Flow(Calls):
 
     def bind(self, name: str, value: Value, scope: Scope) -> None:
         """A name of this scope, or of the one that it is declared to belong to."""
+        if self.dead and name in scope.declared_global | scope.declared_nonlocal:
+            return
         if name in scope.declared_global:
             self.module.names[name] = join((self.module.names.get(name, NOTHING), value))
         elif name in scope.declared_nonlocal:

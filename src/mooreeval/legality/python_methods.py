@@ -110,7 +110,8 @@ class Methods(Passing):
             "register_module",
         ):
             new = [self.elements(v) for v in arguments] if name in ("extend", "update") else arguments
-            group.elements[""] = join((inside, *new))
+            if not self.dead:
+                group.elements[""] = join((inside, *new))
             return inside or SOME_DATA
         if name in ("items", "named_children", "named_modules", "named_parameters"):
             pair = one(Group({"0": SOME_DATA, "1": inside, "": join((SOME_DATA, inside))}))

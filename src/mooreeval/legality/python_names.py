@@ -95,7 +95,7 @@ BUILTINS = {
     "__loader__": "introspection",
     "__spec__": "introspection",
     "breakpoint": "introspection",
-    "input": "file_access",
+    "help": "introspection",
     "memoryview": "introspection",
 }
 # May be called, but not handed about: what they do depends on their arguments, which are looked at.
@@ -233,6 +233,28 @@ NO_COMPUTE_LAYERS = frozenset(
 INIT_FILLS = frozenset(("constant_", "zeros_", "ones_"))
 
 
+# Modules that the modules above hold under other names than their own.
+_MODULES_BY_OTHER_NAMES = frozenset("bltns os sys path builtins stdlib_re".split())
+
+
+def is_part_of_module(path: str, name: str) -> bool:
+    """Whether a name of a module of Python's may be used: a module that another one imports is no part of it."""
+    if path not in MODULES:
+        return True  # of a class or function that is on a list
+    if f"{path}.{name}" in MODULES or name == "_exit":
+        return True
+    allowed = MODULES[path]
+    if allowed is not None:
+        return name in allowed
+    closed = name.startswith("_") or name in sys.stdlib_module_names or name in _MODULES_BY_OTHER_NAMES
+    return not closed or name in _NAMED_LIKE_MODULES.get(path, ())
+
+
+# What is called like a module of Python's and is none.
+_NAMED_LIKE_MODULES = {
+    "copy": ("copy",), "datetime": ("datetime", "time"), "pprint": ("pprint",), "random": ("random",),
+    "struct": ("struct",), "statistics": ("statistics",), "decimal": (), "operator": ("abc",),
+}  # fmt: skip
 TORCH_REASONS = {
     "delegation": "a compiler or an exporter makes the kernels",
     "side_stream": "work on another stream is not waited for",
@@ -245,6 +267,15 @@ TORCH_REASONS = {
 # Attributes by which a module is reached from another one, whatever holds it.
 CLOSED_PARTS = {
     "importlib": "import",
+    "builtins": "import",
+    "pickle": "code_from_text",
+    "os": "process",
+    "popen": "process",
+    "system": "process",
+    "fork": "process",
+    "execv": "process",
+    "sys": "introspection",
+    "inspect": "introspection",
     "import_module": "import",
     "ctypes": "import",
     "subprocess": "process",
@@ -342,6 +373,8 @@ def _is_listed(path: str, parts: list[str]) -> bool:
 
 
 def _is_listed_of_nn(parts: list[str]) -> bool:
+    if parts[0] == "modules" and len(parts) > 2 and not parts[-1][0].isupper():
+        return False  # hooks of every module
     if parts[0] in ("functional", "init", "utils", "parameter", "modules", "attention"):
         return len(parts) < 5 and not any(p in sys.stdlib_module_names or p.startswith("_") for p in parts)
     return parts[0][0].isupper() and len(parts) <= 2
@@ -352,7 +385,7 @@ def numpy_name(path: str) -> bool:
     parts = path.split(".")[1:]
     closed = ("load", "save", "savez", "loadtxt", "savetxt", "genfromtxt", "fromfile", "memmap", "ctypeslib", "lib",
               "f2py", "distutils", "testing", "core", "_core", "DataSource", "savez_compressed", "open_memmap", "rec",
-              "vectorize", "frompyfunc", "fromregex")  # fmt: skip
+              "vectorize", "frompyfunc", "fromregex", "compat", "typing", "ma")  # fmt: skip
     return not any(p in closed or p.startswith("_") or p in sys.stdlib_module_names - {"random"} for p in parts)
 
 

@@ -79,6 +79,8 @@ class Passing(Attributes):
 
     def _call_about_files(self, path: str, arguments: list[Value], node: ast.AST) -> Value:
         first = join(arguments[:1])
+        if path.startswith("os.environ."):
+            self._environment(path.rpartition(".")[2], first, node)
         if path in ("tempfile.mkdtemp", "tempfile.TemporaryDirectory", "tempfile.NamedTemporaryFile"):
             return one(TEMP)
         if path in ("os.path.join", "pathlib.Path", "os.path.abspath", "os.path.realpath", "os.fspath"):
@@ -88,6 +90,12 @@ class Passing(Attributes):
         if path in ("os.path.dirname",):
             return first or one(FILE)
         return SOME_DATA
+
+    def _environment(self, name: str, key: Value, node: ast.AST) -> None:
+        """`os.environ.setdefault("NAME", ...)` and the like."""
+        changes = name in ("update", "setdefault", "pop", "clear", "popitem")
+        if changes and text_of(key) not in names.ENVIRONMENT:
+            self.accuse("process", node, f"os.environ.{name}", "the environment of the process is changed")
 
     def is_own_file(self, parts: list[Value]) -> bool:
         """Whether a path made of these lies where the candidate may write: in a folder of its own, or beside it."""

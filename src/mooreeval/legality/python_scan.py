@@ -57,7 +57,7 @@ def _live_nodes(tree: ast.Module) -> Iterator[tuple[ast.AST, frozenset[str]]]:
     todo: list[tuple[ast.AST, frozenset[str]]] = [(tree, frozenset())]
     while todo:
         node, local = todo.pop()
-        if isinstance(node, ast.If) and not renamed and _is_main_test(node.test):
+        if isinstance(node, ast.If) and not renamed and is_main_test(node.test):
             todo.extend((each, local) for each in node.orelse)
             continue
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
@@ -92,7 +92,7 @@ def _locals(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> fr
     return frozenset(found - outer)
 
 
-def _is_main_test(test: ast.expr) -> bool:
+def is_main_test(test: ast.expr) -> bool:
     """`__name__ == "__main__"`: the judge runs the file under another name."""
     if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq)):
         return False

@@ -45,6 +45,7 @@ class State:
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
         self.forward = False  # in the forward path; else in what prepares for it
+        self.dead = 0  # depth of what is certainly not reached
         self.fallback = 0  # depth of handlers of exceptions
         self.steps = 0
         self.accusations: dict[tuple[str, int], Accusation] = {}
@@ -74,7 +75,7 @@ class State:
             self.accuse(rule, node, evidence, f"`{words}` is computation by {who} in the forward path")
 
     def low_precision(self, node: ast.AST, evidence: str) -> None:
-        if self.setting.single:
+        if self.setting.single and not self.dead:
             words = shown(evidence, 60)
             self.accuse("low_precision", node, evidence, f"`{words}`: the task asks for single precision")
 

@@ -9,6 +9,7 @@ from typing import Any
 from mooreeval.legality.python_flow import Flow
 from mooreeval.legality.python_imports import imported
 from mooreeval.legality.python_names import TENSOR_HOOKS
+from mooreeval.legality.python_scan import is_main_test
 from mooreeval.legality.python_values import (
     ANYTHING,
     NOTHING,
@@ -30,14 +31,29 @@ class Statements(Flow):
 
     def execute(self, body: Sequence[ast.stmt], scope: Scope) -> bool:
         """Follow statements in order."""
-        for node in body:
+        for number, node in enumerate(body):
             self.step()
             found: Callable[[Any, Scope], bool | None] | None = getattr(
                 self, f"_do_{type(node).__name__.lower()}", None
             )
             if found is not None and found(node, scope) is False:
+                self._follow_dead(body[number + 1 :], scope)
                 return False
         return True
+
+    def _follow_dead(self, body: Sequence[ast.stmt], scope: Scope) -> None:
+        """What seems not to be reached computes and changes nothing; it may seem so to us alone: tampering counts."""
+        if not body:
+            return
+        names, forward = dict(scope.names), self.forward
+        returns = set(self.frames[-1].returns) if self.frames else set()
+        self.forward, self.dead = False, self.dead + 1
+        self.execute(body, scope)
+        self.forward, self.dead = forward, self.dead - 1
+        scope.names.clear()
+        scope.names.update(names)
+        if self.frames:
+            self.frames[-1].returns = returns
 
     def _do_expr(self, node: ast.Expr, scope: Scope) -> None:
         self.evaluate(node.value, scope)
@@ -94,6 +110,8 @@ class Statements(Flow):
     def _do_if(self, node: ast.If, scope: Scope) -> bool:
         known = truth(self.evaluate(node.test, scope))
         if known is not None:
+            if not is_main_test(node.test):
+                self._follow_dead(node.orelse if known else node.body, scope)
             return self.execute(node.body if known else node.orelse, scope)
         return self._branches([node.body, node.orelse], scope)
 

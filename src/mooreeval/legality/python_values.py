@@ -163,8 +163,8 @@ def join(values: Iterable[Value]) -> Value:
         every |= value
     if len(every) > MAX_ATOMS:
         every = {atom for atom in every if not isinstance(atom, Const)} | {DATA}
-    if len(every) > 4 * MAX_ATOMS:
-        return ANYTHING
+    if len(every) > 4 * MAX_ATOMS:  # what may not be lost sight of stays
+        return frozenset({UNKNOWN, *(atom for atom in every if isinstance(atom, Path | Builtin))})
     return frozenset(every)
 
 

@@ -1,7 +1,12 @@
 # ruff: noqa: E501  a specimen stands on one line, however long
 """A candidate's Python: what breaks a rule is accused, and its honest twin is not."""
 
+import importlib
+import types
+
 import pytest
+
+from mooreeval.legality.python_names import MODULES, is_part_of_module
 
 from .reading import python
 
@@ -111,6 +116,11 @@ def test_the_constructor_may_compute_with_weights():
     assert python("return ext.run(x, self.w)", init=init) == {}
 
 
+def test_what_a_dead_branch_would_change_is_not_taken_for_changed():
+    init = "if size is None:\n    self.bias = nn.Parameter(torch.zeros(4))\nelse:\n    self.register_parameter('bias', None)"
+    assert python("y = ext.run(x)\nif self.bias is not None:\n    y += self.bias\nreturn y", init=init) == {}
+
+
 HIDDEN = {
     "a lambda kept on the module": ("self.f = lambda t: torch.relu(t)", "", "return self.f(x)"),
     "a property": ("pass", "@property\ndef act(self):\n    return torch.relu", "return self.act(x)"),
@@ -209,6 +219,15 @@ TAMPERING = {
     "getattr handed about": ("map(getattr, [torch], ['relu'])", "hidden_name"),
     "a name that can't be told": ("getattr(torch, str(x.shape[0]))", "hidden_name"),
     "attrgetter": ("import operator\noperator.attrgetter('nn.functional.relu')(torch)", "hidden_name"),
+    "os of another module": ("import contextlib\ncontextlib.os.system('ls')", "import"),
+    "sys of another module": ("import dataclasses\ndataclasses.sys.modules", "import"),
+    "built-ins of another module": ("import enum\nenum.bltns.eval('1')", "import"),
+    "a module in a crowd": ("import os\nl = [os] + [" + ", ".join(f"lambda: {k}" for k in range(120)) + "]\nl[0].system('ls')", "process"),
+    "the environment by a method": ("import os\nos.environ.update({'LD_PRELOAD': 'x'})", "process"),
+    "a log in a file": ("import logging\nlogging.basicConfig(filename='../x')", "file_access"),
+    "hooks of every module": ("torch.nn.modules.module.register_module_forward_hook(print)", "torch_internals"),
+    "what only seems to be dead": ("if not torch.zeros(1).is_cuda:\n    torch.relu = None", "patching"),
+    "what stands behind a return": ("def f(t):\n    if torch.zeros(1).is_cuda:\n        return t\n    torch.relu = None\nf(x)", "patching"),
     "subprocess": ("import subprocess", "process"),
     "os.system": ("import os\nos.system('ls')", "process"),
     "os.fork": ("from os import fork", "process"),
@@ -294,6 +313,8 @@ HONEST_TOPS = {
     "mixed precision for training": "from torch.cuda.amp import custom_fwd, custom_bwd\nclass Fn(torch.autograd.Function):\n    @staticmethod\n    @custom_fwd\n    def forward(ctx, x):\n        return ext.run(x)",
     "modules that hold data": "import json, struct, argparse\nfrom io import StringIO\nimport traceback\ns = json.dumps({})",
     "initialisation": "w = nn.Parameter(torch.empty(3, 3))\nfan, _ = nn.init._calculate_fan_in_and_fan_out(w)\nbound = 1 / fan ** 0.5",
+    "names like those of modules": "import copy, datetime, random, time\nc = copy.copy([1])\nd = datetime.datetime.now()\nr = random.random()",
+    "a global called input": "input = torch.ones(3)\nprint(input.shape)",
     "warnings": "import warnings\nwarnings.filterwarnings('ignore')",
     "the capability": "major, minor = torch.cuda.get_device_capability()\nprops = torch.cuda.get_device_properties(0)",
     "a name that is made of parts": "names = {f'k{i}': i for i in range(3)}\nitem = getattr(nn.Linear(2, 2), 'weight')",
@@ -353,3 +374,9 @@ def test_any_text_is_read_to_its_end(code):
     from mooreeval.legality.source import broken_rules
 
     broken_rules(code, ())
+
+
+@pytest.mark.parametrize("module", sorted(set(MODULES) - {"torch", "numpy", "typing_extensions"}))
+def test_no_module_on_the_list_leads_to_another_one(module):
+    parts = {name for name, part in vars(importlib.import_module(module)).items() if isinstance(part, types.ModuleType)}
+    assert {name for name in parts if is_part_of_module(module, name)} <= {"path", "abc"}  # themselves on the list
