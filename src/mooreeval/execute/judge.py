@@ -295,17 +295,17 @@ class Judgement:
             except ChildEnded as end:
                 return self._ended(end, child, "while it was loaded")
             with self._turn(shared=shared) as comparer:
-                conclusion = self._followed(child, [comparer, reference], lambda: self._try(child, reference, comparer))
+                conclusion = self._followed(child, lambda: self._try(child, reference, comparer))
                 if not self._is_to_be_timed(conclusion):
                     return conclusion
                 if not shared:
-                    return self._followed(child, [], lambda: self._timed(child, reference, comparer)) or conclusion
-                stop = self._followed(child, [], lambda: child.ask("release", {}, {}, RELEASE_SECONDS))
+                    return self._followed(child, lambda: self._timed(child, reference, comparer)) or conclusion
+                stop = self._followed(child, lambda: child.ask("release", {}, {}, RELEASE_SECONDS))
                 if isinstance(stop, Conclusion):
                     return stop
                 self._ask_reference(reference, "release", {})
             with self._turn(shared=False) as comparer:
-                return self._followed(child, [], lambda: self._timed(child, reference, comparer)) or conclusion
+                return self._followed(child, lambda: self._timed(child, reference, comparer)) or conclusion
 
     @contextmanager
     def _turn(self, *, shared: bool) -> Generator[Child]:
@@ -316,9 +316,9 @@ class Judgement:
                 processes.finish_start(comparer)
             yield comparer
 
-    def _followed(self, child: Child, others: Sequence[Child], job: Callable[[], Any]) -> Any:
-        """What the candidate's process is asked to do, or how it ended; where nothing is timed, all may leave then."""
-        leaving = [] if self._processes.on_device else [child, *others]
+    def _followed(self, child: Child, job: Callable[[], Any]) -> Any:
+        """What the candidate's process is asked to do, or how it ended; where nothing is timed, it may leave then."""
+        leaving = [] if self._processes.on_device else [child]
         try:
             return job()
         except ChildEnded as end:

@@ -1,19 +1,22 @@
 """Children of the judge's own that outlive a verdict: opening a real device takes longer than judging on it.
 
-A driver opens its contexts one after the other, five a second, however many cores there are. A candidate's context is
-always a new one. The process that compares runs nobody's code, and one that runs a task may run the same task again.
+A driver opens its contexts one after the other, five a second, however many cores there are. On the simulator they save
+the forks of a large process, and its end. A candidate's process is always a new one. The process that compares runs
+nobody's code, and one that runs a task may run the same task again.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mooreeval.execute.children import Child
 
 MOST_IDLE = {"compare": 8, "reference": 4}  # each holds half a gigabyte of the device's memory
+MOST_IDLE_ON_CPU = {"compare": 32, "reference": 8}  # a comparison holds nothing, a task what Python keeps of it
 
 
 class KeptChildren:
@@ -41,12 +44,12 @@ class KeptChildren:
                     return entry[1]
         return None
 
-    def give(self, role: str, key: str, child: Child) -> None:
-        """Keep a child that has nothing left to do; another may have to go for it."""
+    def give(self, role: str, key: str, child: Child, most_idle: Mapping[str, int] = MOST_IDLE) -> None:
+        """Keep a child that has nothing left to do; another may have to go for it. `most_idle`: of each role."""
         with self._lock:
             idle = self._idle[role]
             idle.append((key, child))
-            most = 0 if self._closed else MOST_IDLE[role]
+            most = 0 if self._closed else most_idle[role]
             surplus = [idle.popleft()[1] for _ in range(len(idle) - most)]
         for child in surplus:
             child.close()

@@ -92,8 +92,11 @@ def _rights(*, only_limits: bool) -> Rights:
 def _load_what_others_need() -> None:
     """Imports of the roles that come second, while the first child, a task's, is at work."""
     from mooreeval.execute import candidate_child, compare_child, reader_child  # noqa: F401
-    from mooreeval.simulator import torch_device  # noqa: F401
+    from mooreeval.simulator import recurrent_cells, torch_device  # noqa: F401
 
+    with contextlib.suppress(ImportError):  # torch.utils.cpp_extension, which looks for CUDA, imports it in each child
+        import setuptools.command.build_ext  # noqa: F401
+        import torch.utils.hipify.hipify_python  # noqa: F401
     gc.freeze()
 
 

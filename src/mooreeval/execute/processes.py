@@ -13,6 +13,7 @@ from mooreeval.errors import NotJudged
 from mooreeval.execute.asking import last_line
 from mooreeval.execute.children import Child, ChildEnded, Launcher
 from mooreeval.execute.evidence import Evidence
+from mooreeval.execute.kept_children import MOST_IDLE, MOST_IDLE_ON_CPU
 from mooreeval.toolchains.base import Toolchain
 
 START_SECONDS = 60.0  # opening a device
@@ -88,20 +89,16 @@ class Processes:
 
     @contextmanager
     def lasting(self, role: str, key: str = "") -> Generator[Child]:
-        """A child of the judge's own for what `key` names: on a device one of an earlier verdict, where there is one.
+        """A child of the judge's own for what `key` names, one of an earlier verdict where there is one.
 
-        A new one has begun to open its device. It is kept for the next verdict unless this one fails.
+        A new one has begun to open its device, if it has one. It is kept for the next verdict unless this one fails.
         """
-        if not self.on_device:
-            with self.spawn(role) as child:
-                yield child
-            return
         kept = self._launcher.kept
         child = kept.take(role, key)
         is_new = child is None
         child = child or self.spawn(role)
         try:
-            if is_new:
+            if is_new and self.on_device:
                 self.begin_start(child)
             yield child
         except BaseException:
@@ -112,7 +109,7 @@ class Processes:
         except ChildEnded:
             child.close()
         else:
-            kept.give(role, key, child)
+            kept.give(role, key, child, MOST_IDLE if self.on_device else MOST_IDLE_ON_CPU)
 
     @contextmanager
     def turn(self, *, shared: bool = False) -> Generator[None]:

@@ -77,6 +77,7 @@ _STANDARD = {
     "mutex": r"\b(?:mutex|lock_guard|unique_lock)\b",
     "numeric": r"\b(?:accumulate|iota|gcd|lcm)\b",
     "sstream": r"\b[io]?stringstream\b",
+    "string": r"\b(?:string|to_string|sto[ifdlu]\w*)\b|\bstr\s*\(",
     "stdexcept": r"\b(?:runtime_error|invalid_argument|logic_error|out_of_range)\b",
     "unordered_map": r"\bunordered_map\b",
     "unordered_set": r"\bunordered_set\b",

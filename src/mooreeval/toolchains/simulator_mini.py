@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 from mooreeval.cache import FileCache
@@ -19,7 +21,7 @@ from mooreeval.toolchains.base import BuildFailure, Extension
 from mooreeval.toolchains.build_pool import BuildClock, BuildPool, CompilerCrashed
 from mooreeval.toolchains.cuda_mini import INCLUDES, reason_against
 from mooreeval.toolchains.cuda_slim import Index, function_names
-from mooreeval.toolchains.cuda_slim_rules import reason_for_full
+from mooreeval.toolchains.cuda_slim_rules import plain, reason_for_full
 from mooreeval.toolchains.simulator_compile import Compiler, lifts_half_flags, with_run_path
 from mooreeval.toolchains.simulator_flags import Flags
 from mooreeval.toolchains.simulator_parts import (
@@ -36,6 +38,16 @@ from mooreeval.toolchains.simulator_units import Headers, headers_of, is_mergeab
 LIBRARY_NAME = "libmoore_mini.so"
 _NAMES = "functions.json"
 _PREPARE_SECONDS = 900.0
+_PRELUDES = {"mini-lean": "mini_lean.h", "mini-prelude": "mini_prelude.h"}
+# What the lean one of them leaves out. A word that is missing here costs a build behind PyTorch's own headers.
+_BEYOND_LEAN = re.compile(
+    r"\b(?:[Hh]alf\w*|\w*half2?|BFloat16|\w*bfloat16\w*|nv_bf\w+|float16|cuda_(?:fp|bf)\w+|\w+_AND_HALF\w*|__h\w+"
+    r"|string|wstring|to_string|sto[ifdlu]\w*|str|[io]?stringstream|[io]?fstream|[io]stream|iomanip|cout|cerr|clog|cin"
+    r"|endl|setprecision|setw|complex|atomic|atomic_\w+|memory|(?:unique|shared|weak)_ptr|make_(?:unique|shared)"
+    r"|mutex|\w+_lock|lock_guard|condition_variable|thread|chrono|locale|bitset|stdexcept|random|regex|future"
+    r"|runtime_error|logic_error|invalid_argument|out_of_range|domain_error|length_error|overflow_error|system_error"
+    r"|back_inserter|inserter|\w+stream_iterator|cyl_\w+|expint|riemann_zeta|sph_\w+|legendre|hermite|laguerre)\b"
+)
 # Before them all come the headers by PyTorch's names.
 _FOLDERS = (SIMULATOR / "mini", SIMULATOR / "binding", INCLUDES, SIMULATOR / "include")
 
@@ -48,15 +60,17 @@ class MiniTier:
 
     def prepare(self, runtime: Path) -> dict[str, float]:
         """Make what the cache lacks; CPU seconds spent on each part (0.0: it was there)."""
-        spent = dict.fromkeys(("mini-library", "mini-prelude"), 0.0)
+        spent = dict.fromkeys(("mini-library", *_PRELUDES), 0.0)
         self.library = self._part("mini-library", LIBRARY_NAME, lambda f: self._make_library(f, runtime), spent)
-        self.prelude = self._part("mini-prelude", PRELUDE_NAME, self._make_prelude, spent)
+        self._preludes = [
+            self._part(n, PRELUDE_NAME, partial(self._make_prelude, f), spent) for n, f in _PRELUDES.items()
+        ]
         self._part("mini-names", _NAMES, self._make_names, spent)
         return spent
 
     def is_prepared(self) -> bool:
         """Is all of it in the cache? It counts as used."""
-        return all(self._cache.get(self._key(name)) for name in ("mini-library", "mini-prelude", "mini-names"))
+        return all(self._cache.get(self._key(name)) for name in ("mini-library", *_PRELUDES, "mini-names"))
 
     def key(self) -> str:
         """What a build of this tier depends on beside its sources and flags."""
@@ -70,6 +84,10 @@ class MiniTier:
         return (
             reason_for_full(extension, defined, self._index) is None and reason_against(extension, self._index) is None
         )
+
+    def prelude(self, texts: Iterable[str]) -> Path:
+        """The precompiled header that these sources need: the lean one where they name nothing beyond it."""
+        return self._preludes[any(_BEYOND_LEAN.search(plain(text)) for text in texts)]
 
     @functools.cached_property
     def _index(self) -> Index:
@@ -103,8 +121,8 @@ class MiniTier:
             folder,
         )  # fmt: skip
 
-    def _make_prelude(self, folder: Path) -> float:
-        text = (SIMULATOR / "mini" / "mini_prelude.h").read_text(encoding="utf-8")
+    def _make_prelude(self, header: str, folder: Path) -> float:
+        text = (SIMULATOR / "mini" / header).read_text(encoding="utf-8")
         (folder / PRELUDE_NAME).write_text(text, encoding="utf-8")
         torch = f"-isystem{self._parts.torch / 'include'}"  # for its number formats
         arguments = [*candidate_flags(False), *self.include_flags, torch, "-x", "c++-header", PRELUDE_NAME]
@@ -135,6 +153,7 @@ class MiniCompiler(Compiler):
         """Make `library`; None when it is there. A failure that is no timeout says nothing of the sources."""
         del defines
         self._begin(extension)
+        self._prelude = self._tier.prelude(self._texts.values())
         try:
             merged = is_mergeable(extension)
             failed = self._composed(extension, merged, Headers.LIGHT)
@@ -147,7 +166,7 @@ class MiniCompiler(Compiler):
 
     def _compile_flags(self) -> list[str]:
         return [
-            *candidate_flags(False), f"-fdebug-prefix-map={self._scratch}=.", "-include", str(self._tier.prelude),
+            *candidate_flags(False), f"-fdebug-prefix-map={self._scratch}=.", "-include", str(self._prelude),
             *self._tier.include_flags, *self._own_folder,
         ]  # fmt: skip
 

@@ -8,9 +8,10 @@
 #include <ATen/ATen.h>
 
 #include <array>
-#include <memory>
+#include <cstdlib>
+#include <cstring>
+#include <iosfwd>
 #include <optional>
-#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -50,23 +51,27 @@ template <class T> constexpr int number_of() {
   else return NumberOf<std::decay_t<T>, Bindable>::value;
 }
 
+// What is bound lives as long as the process: nothing here is ever freed, and strings of the standard library, whose
+// templates every build would pay for, are left out.
+
 // A named argument, and the value that stands for it where it is left out. `number` is that of the value's own type.
 struct Named {
-  std::string name;
+  const char* name = "";
   bool has_default = false;
   int number = NOTHING;  // NOTHING: None
-  std::shared_ptr<const void> value;
+  const void* value = nullptr;
 };
 
 // One function: `call` takes its address and pointers to its decayed arguments, and builds the decayed result in `room`.
 struct Function {
-  std::string name, doc;
+  const char *name, *doc;
   void (*call)(const void* function, void* const* arguments, void* room);
   const void* function;
   const int* arguments;
   int argument_count;
   int result;
-  std::vector<Named> named = {};  // one for each argument, or none at all
+  const Named* named = nullptr;  // one for each argument, or none at all
+  int named_count = 0;
   bool own = false;  // bound by the candidate itself: its exceptions become Python's as pybind11 does it, not PyTorch
 };
 
@@ -100,10 +105,21 @@ template <class F> Function describe(const char* name, F f, const char* doc) {
 // Functions of one name are overloads, tried in their order.
 extern "C" __attribute__((visibility("default"))) void* moore_binding_module(const char* name, const Function* functions,
                                                                               int count, const char* doc = nullptr);
+// A std::string with this text.
+extern "C" __attribute__((visibility("default"))) const void* moore_binding_text(const char* text);
 // The exception that is being handled, as Python's ImportError; returns nullptr.
 extern "C" __attribute__((visibility("default"))) void* moore_binding_failed();
 
 #ifndef MOORE_SIM_WITH_PYBIND11
+// A row with one more at its end, in new memory where it has to grow.
+template <class T> T* appended(const T* row, int count, const T& more) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  T* grown = static_cast<T*>(std::realloc(const_cast<T*>(row), (count + 1) * sizeof(T)));
+  if (!grown) std::abort();
+  std::memcpy(static_cast<void*>(grown + count), &more, sizeof(T));
+  return grown;
+}
+
 // What sources write of pybind11 beside functions: texts, names of arguments with defaults, and a guard that is of no
 // use where the caller holds no other locks.
 struct None {};
@@ -111,12 +127,12 @@ struct NoGuard {};
 template <class...> struct CallGuard {};
 
 struct NamedArgument : Named {
-  explicit NamedArgument(const char* text) { name = text; }
+  explicit NamedArgument(const char* text) { name = strdup(text); }
   template <class T> NamedArgument operator=(const T& default_value) const {
     NamedArgument with = *this;
     with.has_default = true;
     if constexpr (is_text<T>) {
-      if (const char* text = default_value) with.keep<std::string>(text);  // a null pointer is None
+      if (const char* text = default_value) with.keep_text(text);  // a null pointer is None
     } else if constexpr (!is_nothing<T>) {
       static_assert(!std::is_same_v<T, tensors::IntArrayRef>, "MOORE_SIM_REBIND: a view that is converted at once");
       with.keep<T>(default_value);
@@ -131,16 +147,35 @@ struct NamedArgument : Named {
       std::is_same_v<std::decay_t<T>, const char*> || std::is_same_v<std::decay_t<T>, char*>;
   template <class T, class V> void keep(const V& default_value) {
     number = number_of<T>();
-    value = std::make_shared<const T>(default_value);
+    value = new T(default_value);
+  }
+  void keep_text(const char* text) {
+    number = number_of<std::string>();
+    value = moore_binding_text(text);
   }
 };
 
-inline void add(Function& function, const char* doc) { function.doc = doc; }
-inline void add(Function& function, const NamedArgument& named) { function.named.push_back(named); }
+inline void add(Function& function, const char* doc) { function.doc = strdup(doc); }
+inline void add(Function& function, const NamedArgument& named) {
+  function.named = appended<Named>(function.named, function.named_count, named);
+  function.named_count++;
+}
 inline void add(Function&, const CallGuard<NoGuard>&) {}
 template <class T> void add(Function&, const T&) {
   static_assert(!std::is_same_v<T, T>, "MOORE_SIM_REBIND: an annotation that only pybind11 understands");
 }
+
+// What m.doc() gives, to be assigned to.
+struct Doc {
+  Doc& operator=(const char* new_text) {
+    text = strdup(new_text);
+    return *this;
+  }
+  template <class T> auto operator=(const T& new_text) -> decltype(new_text.c_str(), *this) {
+    return *this = new_text.c_str();
+  }
+  const char* text = "";
+};
 
 // What `m` is in a light PYBIND11_MODULE. Whatever else is asked of it falls back to pybind11.
 class Module {
@@ -152,13 +187,12 @@ class Module {
     constexpr int names = (0 + ... + std::is_same_v<Extra, NamedArgument>);
     static_assert(names == 0 || names == arity<F>(), "MOORE_SIM_REBIND: names for some of the arguments");
     (add(function, extra), ...);
-    functions_.push_back(std::move(function));
+    function.name = strdup(name);
+    functions_ = appended(functions_, count_++, function);
     return *this;
   }
-  std::string& doc() { return doc_; }
-  void* finish() {
-    return moore_binding_module(name_, functions_.data(), static_cast<int>(functions_.size()), doc_.c_str());
-  }
+  Doc& doc() { return doc_; }
+  void* finish() { return moore_binding_module(name_, functions_, count_, doc_.text); }
 
  private:
   template <class F> static constexpr int arity() {
@@ -167,8 +201,9 @@ class Module {
   }
 
   const char* name_;
-  std::string doc_;
-  std::vector<Function> functions_;
+  Doc doc_;
+  const Function* functions_ = nullptr;
+  int count_ = 0;
 };
 #endif
 

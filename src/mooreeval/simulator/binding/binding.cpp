@@ -9,7 +9,9 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include <array>
+#include <cstring>
 #include <memory>
+#include <string>
 
 namespace py = pybind11;
 
@@ -75,18 +77,18 @@ const Type& type(int number) { return table(Bindable{})[number]; }
 // What stands for an argument that is left out; a null handle where it must be given.
 py::object default_of(const Named& named) {
   if (!named.has_default) return {};
-  return named.number == NOTHING ? py::none() : type(named.number).to_python(named.value.get());
+  return named.number == NOTHING ? py::none() : type(named.number).to_python(named.value);
 }
 
 std::string argument_name(const Function& function, int i) {
-  return function.named.empty() ? "arg" + std::to_string(i) : function.named[i].name;
+  return function.named ? function.named[i].name : "arg" + std::to_string(i);
 }
 
 std::string signature(const Function& function) {
   std::string text = "(";
   for (int i = 0; i < function.argument_count; i++) {
     text += (i ? ", " : "") + argument_name(function, i) + ": " + type(function.arguments[i]).name(false);
-    const py::object value = function.named.empty() ? py::object() : default_of(function.named[i]);
+    const py::object value = function.named ? default_of(function.named[i]) : py::object();
     if (value) text += " = " + static_cast<std::string>(py::repr(value));
   }
   return text + ") -> " + (function.result == NOTHING ? "None" : type(function.result).name(true));
@@ -96,7 +98,7 @@ std::string signature(const Function& function) {
 using Overloads = std::vector<const Function*>;
 
 [[noreturn]] void refuse(const Overloads& overloads, const py::args& arguments, const py::kwargs& by_name) {
-  std::string message = overloads[0]->name +
+  std::string message = std::string(overloads[0]->name) +
       "(): incompatible function arguments. The following argument types are supported:\n";
   int number = 0;
   for (const Function* f : overloads) message += "    " + std::to_string(++number) + ". " + signature(*f) + "\n";
@@ -117,11 +119,11 @@ std::vector<py::object> in_order(const Function& function, const py::args& argum
   if (arguments.size() > count) return {};
   for (const auto& argument : arguments) found.push_back(py::reinterpret_borrow<py::object>(argument));
   std::size_t used = 0;
-  for (std::size_t i = found.size(); i < count && !function.named.empty(); i++) {
+  for (std::size_t i = found.size(); i < count && function.named; i++) {
     const Named& named = function.named[i];
-    const bool given = by_name.contains(named.name.c_str());
+    const bool given = by_name.contains(named.name);
     used += given;
-    found.push_back(given ? py::object(by_name[named.name.c_str()]) : default_of(named));
+    found.push_back(given ? py::object(by_name[named.name]) : default_of(named));
     if (!found.back()) return {};
   }
   return found.size() == count && used == by_name.size() ? found : std::vector<py::object>{};
@@ -174,13 +176,13 @@ py::object run(const Overloads& overloads, const py::args& arguments, const py::
 // The text that pybind11 writes.
 std::string doc_of(const Overloads& overloads) {
   const bool several = overloads.size() > 1;
-  std::string text = several ? overloads[0]->name + "(*args, **kwargs)\nOverloaded function.\n\n" : "";
+  std::string text = several ? std::string(overloads[0]->name) + "(*args, **kwargs)\nOverloaded function.\n\n" : "";
   int number = 0;
   for (const Function* function : overloads) {
     if (number++) text += "\n";
     if (several) text += std::to_string(number) + ". ";
     text += function->name + signature(*function) + "\n";
-    if (!function->doc.empty()) text += "\n" + function->doc + "\n";
+    if (*function->doc) text += std::string("\n") + function->doc + "\n";
   }
   return text;
 }
@@ -189,7 +191,7 @@ std::vector<Overloads> by_name(const Function* functions, int count) {
   std::vector<Overloads> found;
   for (const Function* function = functions; function != functions + count; function++) {
     Overloads* mine = nullptr;
-    for (Overloads& overloads : found) mine = overloads[0]->name == function->name ? &overloads : mine;
+    for (Overloads& overloads : found) mine = std::strcmp(overloads[0]->name, function->name) == 0 ? &overloads : mine;
     if (mine) mine->push_back(function);
     else found.push_back({function});
   }
@@ -202,15 +204,17 @@ py::module_ make_module(const char* name, const Function* functions, int count, 
   py::options options;
   options.disable_function_signatures();  // they would be those of a function of anything
   for (const Overloads& overloads : by_name(functions, count)) {
-    const std::string& called = overloads[0]->name;
-    module.attr(called.c_str()) = py::cpp_function(
+    const char* called = overloads[0]->name;
+    module.attr(called) = py::cpp_function(
         [overloads](const py::args& arguments, const py::kwargs& by_name) { return run(overloads, arguments, by_name); },
-        py::name(called.c_str()), py::scope(module), py::doc(doc_of(overloads).c_str()));
+        py::name(called), py::scope(module), py::doc(doc_of(overloads).c_str()));
   }
   return module;
 }
 
 }  // namespace
+
+extern "C" const void* moore_binding_text(const char* text) { return new std::string(text); }
 
 extern "C" void* moore_binding_failed() {
   try {

@@ -83,10 +83,6 @@ inline double cosine_pi(double x) {
   const double r = std::fabs(std::remainder(x, 2.0));
   return r == 0.5 ? 0.0 : std::cos(3.14159265358979323846 * r);
 }
-inline double bessel_i(double order, double x) {
-  const double value = std::cyl_bessel_i(order, std::fabs(x));
-  return order == 1 && x < 0 ? -value : value;
-}
 
 MOORE_SIM_HEADERS_END
 

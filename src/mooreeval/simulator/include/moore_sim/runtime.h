@@ -129,6 +129,9 @@ MOORE_SIM_API bool is_device_pointer(const void* pointer);        // inside a li
 // Size of the live allocation from `pointer` to its end; 0 when it is none.
 MOORE_SIM_API size_t device_bytes_from(const void* pointer);
 
+// ------------------------------------------------------------------------------------------------ special functions
+MOORE_SIM_API double bessel_i(double order, double x);  // modified, of the first kind; order 0 or 1
+
 // ------------------------------------------------------------------------------------------------ findings and errors
 MOORE_SIM_API void report(const char* kind, const char* message);   // kind: a value of verdict.FindingKind
 // __trap, assert: report, flush, leave the process. `caller`: a return address, where it is not that of this call.

@@ -1,12 +1,12 @@
 // Streams and events. Work runs when it is submitted, so there is nothing to wait for and any order holds.
 #pragma once
 
-#include <chrono>
+#include <ctime>
 
 #include "moore_sim/runtime_types.h"
 
 struct CUstream_st { unsigned int flags; int priority; };
-struct CUevent_st { unsigned int flags; bool recorded; std::chrono::steady_clock::time_point time; };
+struct CUevent_st { unsigned int flags; bool recorded; timespec time; };
 
 // ------------------------------------------------------------------------------------------------ streams
 MOORE_SIM_HOST cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flags, int priority) {
@@ -72,7 +72,7 @@ MOORE_SIM_HOST cudaError_t cudaEventDestroy(cudaEvent_t event) {
 MOORE_SIM_HOST cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t = nullptr) {
   if (event == nullptr) return moore_sim::misused(cudaErrorInvalidResourceHandle, "cudaEventRecord of a null event");
   event->recorded = true;
-  event->time = std::chrono::steady_clock::now();
+  clock_gettime(CLOCK_MONOTONIC, &event->time);
   return cudaSuccess;
 }
 MOORE_SIM_HOST cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream = nullptr, unsigned = 0) {
@@ -84,7 +84,7 @@ MOORE_SIM_HOST cudaError_t cudaEventQuery(cudaEvent_t) { return cudaSuccess; }
 MOORE_SIM_HOST cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   if (!start || !end || !start->recorded || !end->recorded || ((start->flags | end->flags) & cudaEventDisableTiming))
     return moore_sim::failed(cudaErrorInvalidResourceHandle);
-  const float elapsed = std::chrono::duration<float, std::milli>(end->time - start->time).count();
-  *milliseconds = elapsed > 1e-3f ? elapsed : 1e-3f;
+  const double elapsed = (end->time.tv_sec - start->time.tv_sec) * 1e3 + (end->time.tv_nsec - start->time.tv_nsec) * 1e-6;
+  *milliseconds = elapsed > 1e-3 ? static_cast<float>(elapsed) : 1e-3f;
   return cudaSuccess;
 }

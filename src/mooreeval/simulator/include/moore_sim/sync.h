@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cassert>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 
 #include "moore_sim/qualifiers.h"
 
@@ -24,7 +24,11 @@ MOORE_SIM_DEVICE void __threadfence_block() { moore_sim::fence(); }
 MOORE_SIM_DEVICE void __threadfence_system() { moore_sim::fence(); }
 
 // A monotonic counter: time is not modelled, and differences of it mean nothing beyond their sign.
-MOORE_SIM_DEVICE long long int clock64() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+MOORE_SIM_DEVICE long long int clock64() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
 MOORE_SIM_DEVICE unsigned long long __globaltimer() { return static_cast<unsigned long long>(clock64()); }
 MOORE_SIM_DEVICE void __nanosleep(unsigned int) {}
 

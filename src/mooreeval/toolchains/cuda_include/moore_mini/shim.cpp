@@ -12,6 +12,11 @@
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
 
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <string>
+
 namespace moore_mini {
 namespace {
 
@@ -167,21 +172,60 @@ std::optional<Device> device_of(const Tensor& tensor) {
   return tensor.device();
 }
 
-void check_failed(const char* function, const char* file, int line, const std::string& message) {
-  ::c10::detail::torchCheckFail(function, file, static_cast<uint32_t>(line), message);
+std::string Device::str() const {
+  return (is_cuda() ? "cuda" : "cpu") + (has_index() ? ":" + std::to_string(index_) : "");
 }
-void assert_failed(const char* function, const char* file, int line, const char* condition, const std::string& message) {
+
+Text::~Text() { std::free(data_); }
+void Text::add(const char* more, std::size_t size) {
+  char* grown = static_cast<char*>(std::realloc(data_, size_ + size + 1));
+  if (!grown) throw std::bad_alloc();
+  data_ = grown;
+  std::memcpy(data_ + size_, more, size);
+  data_[size_ += size] = 0;
+}
+void add_text(Text& text, const char* more) { text.add(more, std::strlen(more)); }
+void add_text(Text& text, char more) { text.add(&more, 1); }
+void add_text(Text& text, ScalarType more) { add_text(text, c10::toString(type_of(more))); }
+void add_text(Text& text, const Device& more) { add_text(text, more.str().c_str()); }
+void add_text(Text& text, IntArrayRef more) {
+  add_text(text, '[');
+  for (std::size_t i = 0; i < more.size(); i++) {
+    if (i) add_text(text, ", ");
+    add_number(text, static_cast<long long>(more[i]));
+  }
+  add_text(text, ']');
+}
+void add_number(Text& text, long long more) { add_text(text, std::to_string(more).c_str()); }
+void add_number(Text& text, unsigned long long more) { add_text(text, std::to_string(more).c_str()); }
+void add_number(Text& text, double more) {
+  char number[40];  // as an output stream writes it
+  std::snprintf(number, sizeof number, "%g", more);
+  add_text(text, number);
+}
+Text expected(const char* condition) {
+  Text text;
+  add_text(text, "Expected ");
+  add_text(text, condition);
+  add_text(text, " to be true, but got false.  (Could this error message be improved?  "
+                 "If so, please report an enhancement request to PyTorch.)");
+  return text;
+}
+
+void check_failed(const char* function, const char* file, int line, const Text& message) {
+  ::c10::detail::torchCheckFail(function, file, static_cast<uint32_t>(line), message.c_str());
+}
+void assert_failed(const char* function, const char* file, int line, const char* condition, const Text& message) {
   ::c10::detail::torchInternalAssertFail(
       function, file, static_cast<uint32_t>(line),
       c10::str(condition, " INTERNAL ASSERT FAILED at ", c10::str(file), ":", line,
                ", please report a bug to PyTorch. ").c_str(),
-      message);
+      std::string(message.c_str()));
 }
 void not_implemented(const char* function, const char* file, int line, const char* name, ScalarType type) {
   throw ::c10::NotImplementedError({function, file, static_cast<uint32_t>(line)},
                                    c10::str('"', name, "\" not implemented for '", type_of(type), "'"));
 }
-std::string name_of(ScalarType type) { return c10::toString(type_of(type)); }
 
 namespace cuda {
 

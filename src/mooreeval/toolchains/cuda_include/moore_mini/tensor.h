@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <initializer_list>
+#include <iosfwd>
 #include <optional>
-#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -53,7 +53,7 @@ class Device {
   bool has_index() const { return index_ != -1; }
   bool is_cuda() const { return type_ == kCUDA; }
   bool is_cpu() const { return type_ == kCPU; }
-  std::string str() const { return (is_cuda() ? "cuda" : "cpu") + (has_index() ? ":" + std::to_string(index_) : ""); }
+  std::string str() const;  // whoever calls it has to include <string>
   bool operator==(const Device& other) const { return type_ == other.type_ && index_ == other.index_; }
   bool operator!=(const Device& other) const { return !(*this == other); }
 
@@ -282,39 +282,49 @@ inline TensorOptions dtype(ScalarType type) { return TensorOptions(type); }
 inline TensorOptions device(Device device) { return TensorOptions(device); }
 
 // ------------------------------------------------------------------------------------------------- checks and messages
-[[noreturn]] void check_failed(const char* function, const char* file, int line, const std::string& message);
-[[noreturn]] void assert_failed(const char* function, const char* file, int line, const char* condition, const std::string& message);
-[[noreturn]] void not_implemented(const char* function, const char* file, int line, const char* name, ScalarType type);
-std::string name_of(ScalarType type);
+// A text without the standard library's strings: their templates would cost every build more than all the rest.
+class MOORE_MINI_LOCAL Text {
+ public:
+  Text() = default;
+  Text(Text&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  ~Text();
+  void add(const char* more, std::size_t size);
+  const char* c_str() const { return data_ ? data_ : ""; }
 
-inline void add_text(std::string& text, const char* more) { text += more; }
-inline void add_text(std::string& text, const std::string& more) { text += more; }
-inline void add_text(std::string& text, char more) { text += more; }
-inline void add_text(std::string& text, ScalarType more) { text += name_of(more); }
-inline void add_text(std::string& text, const Device& more) { text += more.str(); }
-inline void add_text(std::string& text, IntArrayRef more) {
-  text += '[';
-  for (std::size_t i = 0; i < more.size(); i++) text += (i ? ", " : "") + std::to_string(more[i]);
-  text += ']';
+ private:
+  char* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+[[noreturn]] void check_failed(const char* function, const char* file, int line, const Text& message);
+[[noreturn]] void assert_failed(const char* function, const char* file, int line, const char* condition, const Text& message);
+[[noreturn]] void not_implemented(const char* function, const char* file, int line, const char* name, ScalarType type);
+void add_text(Text& text, const char* more);
+void add_text(Text& text, char more);
+void add_text(Text& text, ScalarType more);
+void add_text(Text& text, const Device& more);
+void add_text(Text& text, IntArrayRef more);
+void add_number(Text& text, long long more);
+void add_number(Text& text, unsigned long long more);
+void add_number(Text& text, double more);
+
+template <class T> std::enable_if_t<std::is_arithmetic_v<T>> add_text(Text& text, T more) {
+  if constexpr (std::is_floating_point_v<T>) add_number(text, static_cast<double>(more));
+  else if constexpr (std::is_signed_v<T>) add_number(text, static_cast<long long>(more));
+  else add_number(text, static_cast<unsigned long long>(more));
 }
-template <class T> std::enable_if_t<std::is_arithmetic_v<T>> add_text(std::string& text, T more) {
-  if constexpr (std::is_integral_v<T>) {
-    text += std::to_string(more);
-  } else {
-    char number[40];  // as an output stream writes it
-    std::snprintf(number, sizeof number, "%g", static_cast<double>(more));
-    text += number;
-  }
+template <class T> auto add_text(Text& text, const T& more) -> decltype(more.c_str(), void()) {
+  text.add(more.c_str(), more.size());
 }
-template <class... T> std::string text_of(const T&... parts) {
-  std::string text;
+template <class... T> Text text_of(const T&... parts) {
+  Text text;
   (add_text(text, parts), ...);
   return text;
 }
-template <class... T> std::string message_of(const char* condition, const T&... parts) {
+Text expected(const char* condition);
+template <class... T> Text message_of(const char* condition, const T&... parts) {
   if constexpr (sizeof...(T) > 0) return text_of(parts...);
-  return std::string("Expected ") + condition + " to be true, but got false.  (Could this error message be improved?  "
-         "If so, please report an enhancement request to PyTorch.)";
+  else return expected(condition);
 }
 
 }  // namespace moore_mini
