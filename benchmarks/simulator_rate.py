@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from leaderboard import answers
+from verdict_cost import descendants
 
 from mooreeval import gallery
 from mooreeval.candidate import Candidate, load_candidate
@@ -113,12 +114,22 @@ class Meter:
     def totals(self) -> dict[str, float]:
         """CPU seconds of judge, launcher and everything below them until now; and the parts that are known."""
         own, children = (resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-        stat = Path(f"/proc/{self._verifier._launcher._process.pid}/stat").read_text().rpartition(")")[2].split()
-        launcher, its_children = (sum(map(int, stat[a : a + 2])) / _TICK for a in (11, 13))
+        pid = self._verifier._launcher._process.pid
+        launcher = _seconds(pid)[0]
+        below = sum(sum(_seconds(each)) for each in descendants(pid)) - launcher  # some outlive a verdict
         judge = own.ru_utime + own.ru_stime
-        everything = judge + children.ru_utime + children.ru_stime + launcher + its_children
+        everything = judge + children.ru_utime + children.ru_stime + launcher + below
         with self._lock:
             return {"all": everything, **self._seconds, "launcher": launcher, "judge": judge}
+
+
+def _seconds(pid: int) -> tuple[float, float]:
+    """CPU seconds of a process, and of those of its children that have been waited for."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0, 0.0
+    return sum(map(int, stat[11:13])) / _TICK, sum(map(int, stat[13:15])) / _TICK
 
 
 def judged(
@@ -182,7 +193,8 @@ def _rate(verifier: LocalVerifier, meter: Meter, pairs: list[Named], workers: in
     }
 
 
-_PARTS = ("compile", "link", "reference", "recorder", "run", "compare", "launcher", "judge", "rest", "all")
+# The rest is what no part has been told of: children that outlive a verdict, and addr2line.
+_PARTS = ("compile", "link", "reference", "recorder", "reader", "run", "compare", "launcher", "judge", "rest", "all")
 
 
 def tell(results: dict[str, dict[str, Any]]) -> None:

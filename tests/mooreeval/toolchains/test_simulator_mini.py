@@ -37,6 +37,8 @@ def test_a_usual_candidate_is_built_small_and_reports_what_the_other_way_reports
     said = [run(tool, built, 100, tmp_path / built.tier) for tool, built in ((both, small), (full, whole))]
     assert said[0] == said[1]
     report, expected = (json.loads((tmp_path / tier).read_text()) for tier in ("mini", "full"))
+    for launch in (*report["launches"], *expected["launches"]):
+        del launch["module"]
     assert report["launches"] == expected["launches"]
     kinds = [[(f["kind"], f["severity"], f["kernel"], f["thread"]) for f in r["findings"]] for r in (report, expected)]
     assert kinds[0] == kinds[1]
