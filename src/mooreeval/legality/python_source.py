@@ -105,7 +105,10 @@ class Reader(Statements):
         for value in (called, own):
             for atom in value:
                 bound = Bound(atom, instance) if isinstance(atom, Function) and atom.owner else atom
-                self.call(one(bound), self._inputs(atom), {}, model.node)
+                inputs = self._inputs(atom)
+                self.forward = _takes(bound, len(inputs))  # else Python refuses the call, and nothing of it runs
+                self.call(one(bound), inputs, {}, model.node)
+                self.forward = True
         for name in _CALLED_BY_PYTHON:
             for atom in self.lookup(model, name):
                 if isinstance(atom, Function):
@@ -136,6 +139,18 @@ def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunction
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             yield node
+
+
+def _takes(called: object, count: int) -> bool:
+    """Whether a function of the candidate's own can be called with so many arguments."""
+    function = called.function if isinstance(called, Bound) else called
+    if not isinstance(function, Function):
+        return True
+    spec = function.node.args
+    names = len(spec.posonlyargs) + len(spec.args) - isinstance(called, Bound)
+    required = names - len(spec.defaults)
+    missing = any(default is None for default in spec.kw_defaults)
+    return not missing and required <= count and (count <= names or spec.vararg is not None)
 
 
 def _annotated(parameter: ast.arg) -> Value:

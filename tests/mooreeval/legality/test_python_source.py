@@ -116,6 +116,13 @@ def test_the_constructor_may_compute_with_weights():
     assert python("return ext.run(x, self.w)", init=init) == {}
 
 
+def test_a_forward_that_does_not_take_the_tasks_inputs_computes_nothing():
+    body = "return ext.run(x) + scale"
+    assert python(body, inputs=["tensor"] * 3) == {} == python(body, inputs=[])
+    assert set(python(body, inputs=["tensor"])) == {"torch_compute"} == set(python(body, inputs=["tensor"] * 2))
+    assert "patching" in python("torch.relu = None", inputs=[])
+
+
 def test_what_a_dead_branch_would_change_is_not_taken_for_changed():
     init = "if size is None:\n    self.bias = nn.Parameter(torch.zeros(4))\nelse:\n    self.register_parameter('bias', None)"
     assert python("y = ext.run(x)\nif self.bias is not None:\n    y += self.bias\nreturn y", init=init) == {}
