@@ -30,6 +30,8 @@ _PYTHON_SYMBOL = re.compile(r"_?Py[A-Z_]\w*")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE)
 _ASSEMBLER = re.compile(r"^\{standard input\}:\d+: Error: ", re.MULTILINE)
 _TWICE = re.compile(r"multiple definition of [`'](?P<name>[^'\n]+)'")
+# Of errors: a line of a megabyte is not shown again with each.
+_BOUNDED = ("-fmax-errors=200", "-fno-diagnostics-show-caret")
 # libmoore_sim.so watches these three while a kernel runs.
 _WRAPPED = "-Wl,--wrap=memcpy,--wrap=memset,--wrap=memmove"
 
@@ -119,7 +121,7 @@ class Compiler:
         for k, unit in enumerate(units):
             source = self._scratch / f"unit{k}.cpp"
             source.write_text(unit.text, encoding="utf-8", errors="replace")
-            ran = self._run([*self._compile_flags(), "-c", source.name, "-o", f"unit{k}.o"])
+            ran = self._run([*self._compile_flags(), *_BOUNDED, "-c", source.name, "-o", f"unit{k}.o"])
             if ran.returncode is None:
                 return self._too_slow()
             if ran.returncode != 0:
