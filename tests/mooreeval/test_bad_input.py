@@ -133,8 +133,8 @@ def test_cuda_that_breaks_compilers_is_a_verdict(judge, cuda):
     assert judge(with_kernel(cuda)).status.value in ("compile_error", "unsupported", "correct")
 
 
-def test_a_million_errors_are_a_compile_error_of_bounded_size():
-    errors = "a;" * 1_000_000
+def test_hundreds_of_thousands_of_errors_are_a_compile_error_of_bounded_size():
+    errors = "a;" * 450_000
     failed = SimulatorToolchain().build(extension(f"torch::Tensor f(torch::Tensor x) {{ {errors} return x; }}"), 300)
     assert isinstance(failed, BuildFailure)
     assert failed.kind == "compile_error"
@@ -156,8 +156,8 @@ def test_an_output_without_measure_is_the_candidates_trouble(judge, result):
 @pytest.mark.parametrize(
     ("result", "status"),
     [("y, y", "correct"), ("y, y.clone().t().contiguous().t()", "correct"), ("y, y.expand(1, 32, 64)[0]", "correct"),
-     ("y, y[:1].expand(32, 64)", "incorrect"), ("y, y[:, :1].expand(32, 64)", "incorrect"), ("x, x", "incorrect")],
-    ids=["one tensor twice", "other strides", "a view", "rows of stride 0", "columns of stride 0", "its own input"],
+     ("y, y[:1].expand(32, 64)", "incorrect"), ("y, y[:, :1].expand(32, 64)", "incorrect")],
+    ids=["one tensor twice", "other strides", "a view", "rows of stride 0", "columns of stride 0"],
 )  # fmt: skip
 def test_shared_and_strided_outputs_are_judged_by_their_values(judge, result, status):
     verdict = judge(DOUBLES.replace("RESULT", result).encode(), make_task("two", TWO_OUTPUTS))
