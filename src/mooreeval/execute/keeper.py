@@ -35,7 +35,8 @@ REPORT_FD = 200  # where a child finds the file for its run time's last report
 LEAST_PID_MAX = 512  # the kernel takes no less for a machine with up to 64 cores
 PID_MAX_OF_A_NAMESPACE = (6, 14)  # before this Linux it is one for the whole machine
 UP = b"\1"  # what a keeper says when the walls are up
-LOOK_SECONDS = 0.1  # between two looks at what a child takes
+# Between two looks at what a child takes: longer while it is alone, not to disturb what is timed.
+LOOK_SECONDS, LOOK_SECONDS_ALONE = 0.1, 0.25
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
 
 
@@ -250,6 +251,7 @@ class Watch:
     def __init__(self, limits: dict[str, int], log: int, space: str, inherited: int) -> None:
         """`inherited`: KiB of memory that a fork of the launcher begins with."""
         self._limits, self._log, self._space, self._inherited = limits, log, space, inherited
+        self.processes = 0  # at the last look, PID 1 among them
 
     def excess(self) -> str | None:
         """What is over its limit, in words; None where nothing is."""
@@ -257,6 +259,7 @@ class Watch:
         if most is not None and written > most:
             return f"it printed more than {most >> 20} MiB"
         processes = self._processes()
+        self.processes = len(processes)
         if len(processes) > self._limits.get("tasks", len(processes)):
             return self._too_many()
         found = [_status(process) for process in processes]
@@ -298,7 +301,8 @@ def _status(process: Path) -> dict[str, int]:
 def _until_the_end(child: int, first: int | None, watch: Watch) -> int:
     """How the child ends: by itself, by what is over a limit, or because the judge has had enough (SIGTERM)."""
     while True:
-        told = signal.sigtimedwait({signal.SIGTERM, signal.SIGCHLD}, LOOK_SECONDS)
+        pause = LOOK_SECONDS if watch.processes > 2 else LOOK_SECONDS_ALONE
+        told = signal.sigtimedwait({signal.SIGTERM, signal.SIGCHLD}, pause)
         pid, status = os.waitpid(child, os.WNOHANG)
         if pid:
             _end_all(None, first)

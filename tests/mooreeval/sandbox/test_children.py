@@ -15,6 +15,8 @@ from mooreeval.cache import default_cache_dir
 from mooreeval.sandbox.descendants import descendants
 from mooreeval.sandbox.modes import DISK, MODES, PROCESSES
 
+PRINTING = "while True: os.write(1, b'more and more ' * 500); time.sleep(0.0005)"
+
 
 @pytest.fixture(scope="module", params=MODES)
 def launcher(request):
@@ -225,7 +227,7 @@ def test_shared_memory_counts_too(launcher):
 
 
 def test_one_that_prints_without_end_is_ended(launcher):
-    end, log = ended(launcher, "while True: os.write(1, b'more and more ' * 5000)", log_bytes=4 * MIB)
+    end, log = ended(launcher, PRINTING, log_bytes=4 * MIB, file_bytes=1024 * MIB)
     assert end.exit_code == -9
     assert "printed more than 4 MiB" in log
 
