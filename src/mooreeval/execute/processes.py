@@ -33,8 +33,8 @@ class Processes:
         return self._config.backend != "simulator"
 
     def spawn(self, role: str, readable: Iterable[str] = ()) -> Child:
-        """A child with this role; the recorder never sees a real device. `readable`: more that it may read."""
-        memory, real = self._config.memory, self.on_device and role != "recorder"
+        """A child with this role; recorder and reader never see a real device. `readable`: more that it may read."""
+        memory, real = self._config.memory, self.on_device and role not in ("recorder", "reader")
         limits = {
             "data_bytes": (memory.device_child_mib if real else memory.child_mib) << 20,
             "disk_bytes": memory.disk_mib << 20,
@@ -52,7 +52,7 @@ class Processes:
         if role == "recorder":
             options = self._toolchain.recorder_options()
             return [str(Path(options[name]).parent) for name in ("runtime_lib", "device_lib")]
-        if not self.on_device and role != "run":
+        if role == "reader" or (not self.on_device and role != "run"):
             return []
         artefacts = [str(artefact.path.parent) for artefact in self._evidence.artefacts]
         return [*self._toolchain.shown_to_children(), *(artefacts if role in ("run", "profile") else [])]
