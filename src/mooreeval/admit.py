@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
+import threading
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from typing import Any, Self
 
 from mooreeval.admission import Admission, Outcome, admission_key, keep_admission, known_admission
 from mooreeval.backends import choose_backend
-from mooreeval.cache import FileCache
+from mooreeval.cache import CLOSED, FileCache
 from mooreeval.config import VerifyConfig
 from mooreeval.errors import NotJudged, TaskError, Transient
 from mooreeval.execute.children import take_launcher
@@ -53,6 +54,7 @@ class Admitter:
         config = config or VerifyConfig()
         self.config = config.with_backend(choose_backend(config.backend))
         self.secret = self.config.seed or new_secret()
+        self._closed = threading.Event()
         self._toolchain: Any = _toolchain(self.config)
         with told_where_space_ends(Path(tempfile.gettempdir())):
             self._launcher = take_launcher()
@@ -68,6 +70,7 @@ class Admitter:
 
     def close(self) -> None:
         """End every process; idempotent."""
+        self._closed.set()  # first: what is lost now is not tried again
         self._toolchain.close()
         self._launcher.close()
 
@@ -117,6 +120,8 @@ class Admitter:
         for _attempt in range(1, TRIES):
             with contextlib.suppress(Transient):
                 return self._examined(task, progress)
+            if self._closed.is_set():
+                raise NotJudged(CLOSED)
         return self._examined(task, progress)
 
     def _examined(self, task: Task, progress: Progress) -> Admission:

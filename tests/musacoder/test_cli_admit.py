@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -96,3 +98,22 @@ def test_a_folder_of_tasks_and_the_gallery_can_be_named(work, cache):
     assert [line.split()[1] for line in done.stdout.splitlines() if line[:1].isalpha()] == [
         "chance", "good", "weak", "gallery:relu",
     ]  # fmt: skip
+
+
+def test_an_interrupt_tells_what_was_found_until_then_and_the_rest_is_taken_up_again(work, cache):
+    (work / "slow.py").write_text(GOOD.replace("x * 2", "__import__('time').sleep(600)"))
+    command = [sys.executable, "-m", "musacoder", "admit", "good.py", "slow.py", "--record", "record.jsonl"]
+    command += ["--seed", "5eed", "--backend", "simulator", "--workers", "1"]
+    env = environment(MOOREEVAL_CACHE=str(cache), PYTHONPATH=str(SRC))
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=work, env=env, stdout=pipe, stderr=pipe, text=True) as process:
+        until = time.monotonic() + 120
+        while not (work / "record.jsonl").exists() and time.monotonic() < until:
+            time.sleep(0.1)
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "admitted  good" in out
+    assert "1 of 2 tasks" in out
+    assert err.splitlines()[-1] == "musacoder: interrupted"
+    assert "Traceback" not in err

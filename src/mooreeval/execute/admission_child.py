@@ -104,6 +104,8 @@ class AdmissionChild(ReferenceChild):
 
     def _variant(self, run: Callable[[], Any]) -> Answer:
         """The outputs of a run that may not be possible."""
+        if self.device and self.device.exchange:
+            self.device.exchange.clear()  # what the run before sent has been read
         try:
             outputs = run()
         except (TaskError, RuntimeError, NotImplementedError, TypeError, ValueError, MemoryError) as error:
