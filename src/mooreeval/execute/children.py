@@ -83,6 +83,7 @@ class Launcher:
             stdin=subprocess.DEVNULL,
             env=_clean_environment(),
             cwd=self.root,
+            start_new_session=True,  # bwrap is two processes, and one killed at its start may leave the other
         )
         theirs.close()
         self._control = ours
@@ -149,7 +150,8 @@ class Launcher:
 
     def _kill(self) -> None:
         if self._process is not None:
-            self._process.kill()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
             self._process = None
         if self._control is not None:
