@@ -18,6 +18,7 @@ from labelled_sample import cuda_answers, sample
 
 from mooreeval.candidate import load_candidate
 from mooreeval.config import load_config
+from mooreeval.execute import judge
 from mooreeval.task import load_task
 from mooreeval.verdict import Status, Verdict
 from mooreeval.verify import LocalVerifier, Outcome
@@ -42,8 +43,11 @@ def main() -> None:
     parser.add_argument("--skip", type=int, default=0, help="leave out as many of the labels, from the top ...")
     parser.add_argument("--first", type=int, help="... and judge as many of the rest")
     parser.add_argument("--level", nargs="+", default=["1", "2", "3"])
+    parser.add_argument("--behind-source", action="store_true", help="by what was built and what ran alone")
     parser.add_argument("--set", action="append", default=[], metavar="a.b=c")
     args = parser.parse_args()
+    if args.behind_source:
+        judge.read_source = lambda *_arguments: []
     with LABELS.open(encoding="utf-8", newline="") as file:
         labels = {row["candidate"]: row["label"] for row in csv.DictReader(file)}
     rows = [row for row in sample(cuda_answers(args.data)) if row["level"] in args.level][args.skip :]
