@@ -9,8 +9,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
+from mooreeval.verdict import Verdict
+
 SAFE = ("", "full")  # of the only way to build, or of the one with all of PyTorch's headers
 _DRAWS = 1 << 53
+
+
+def told(verdict: Verdict) -> str:
+    """What of a verdict must not depend on the way to build: its status, and the kind and line of each error found."""
+    found = sorted({f"{f.kind.value} at {f.place}" for f in verdict.findings if f.severity == "error"})
+    return f"{verdict.status.value} ({', '.join(found)})" if found else verdict.status.value
 
 
 class Audit:
@@ -30,7 +38,7 @@ class Audit:
         return any(tier not in SAFE for tier in tiers) and (seed % _DRAWS) / _DRAWS < self.share
 
     def compared(self, tiers: Sequence[str], fast: str, full: str) -> str | None:
-        """Note both statuses; the difference, in one line, where there is one."""
+        """Note what was `told` of both; the difference, in one line, where there is one."""
         with self._lock:
             self.audited += 1
             if fast == full:

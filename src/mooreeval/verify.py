@@ -24,7 +24,7 @@ from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
 from mooreeval.admission import admission_key, known_admission
-from mooreeval.audit import Audit
+from mooreeval.audit import Audit, told
 from mooreeval.backends import BackendInfo, available_backends, choose_backend
 from mooreeval.candidate import Candidate, NoCandidate
 from mooreeval.config import VerifyConfig
@@ -148,7 +148,7 @@ class LocalVerifier:
             return verdict
         start = time.monotonic()
         full = self._judge_with(self._toolchain.fullest(), task, candidate, progress)
-        difference = self.audit.compared(verdict.build_tiers, verdict.status, full.status)
+        difference = self.audit.compared(verdict.build_tiers, told(verdict), told(full))
         if difference is None:
             audited = {**verdict.stage_seconds, "audit": round(time.monotonic() - start, 4)}
             return verdict.model_copy(update={"stage_seconds": audited})

@@ -1,8 +1,9 @@
 """Candidates built by a fast way are now and then judged again, built by the fullest."""
 
 import pytest
+from support.verdicts import out_of_bounds, verdict
 
-from mooreeval.audit import Audit
+from mooreeval.audit import Audit, told
 from mooreeval.candidate import Candidate
 from mooreeval.config import load_config
 from mooreeval.task import make_task
@@ -83,3 +84,16 @@ def test_one_difference_takes_the_fast_ways_out_of_use_and_is_told(verifier):
     assert len(verifier.audit.differences) == 1
     assert judge(verifier, "wrong by mini once more").build_tiers == ("full",)
     assert verifier.audit.audited == 1  # what is built by the fullest way needs no audit
+
+
+def test_a_fault_of_another_kind_or_at_another_line_is_a_difference_and_a_warning_is_none():
+    fault = out_of_bounds()
+    one, warned = (verdict(Status.RUNTIME_ERROR, findings=(fault, *more)) for more in ((), (WARNING,)))
+    elsewhere = out_of_bounds(place=fault.place.model_copy(update={"line": 1}))
+    other = verdict(Status.RUNTIME_ERROR, findings=(elsewhere,))
+    assert told(one) == told(warned)
+    assert told(one) != told(other)
+    assert Audit(1).compared(["mini"], told(one), told(other))
+
+
+WARNING = out_of_bounds(severity="warning")
