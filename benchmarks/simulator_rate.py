@@ -118,9 +118,11 @@ class Meter:
         launcher = _seconds(pid)[0]
         below = sum(sum(_seconds(each)) for each in descendants(pid)) - launcher  # some outlive a verdict
         judge = own.ru_utime + own.ru_stime
-        everything = judge + children.ru_utime + children.ru_stime + launcher + below
         with self._lock:
-            return {"all": everything, **self._seconds, "launcher": launcher, "judge": judge}
+            known = dict(self._seconds)
+        compilers = known.get("compile", 0.0) + known.get("link", 0.0)  # behind walls they are nobody's children
+        others = max(compilers, children.ru_utime + children.ru_stime)
+        return {"all": judge + launcher + below + others, **known, "launcher": launcher, "judge": judge}
 
 
 def _seconds(pid: int) -> tuple[float, float]:
