@@ -141,7 +141,8 @@ _PLUMBING_OF_AT = frozenset(
     checkDefined infer_size infer_size_dimvector DeprecatedTypeProperties getDeprecatedTypeProperties ScalarTypeName
     get_num_threads get_thread_num in_parallel_region intraop_default_num_threads canUse32BitIndexMath
     elementSize device_guard DimVector ThreadLocalState getGeneratorFromPool PhiloxCudaState default_device lazyInitCUDA
-    from_blob
+    from_blob RecordFunction record_function getStepCallbacks getStepCallbacksUnlessEmpty sequence_number
+    SavedTensorDefaultHooks functorch caching tracer
     """.split()
 )
 _PLUMBING_OF_AT_CUDA = frozenset(
@@ -155,7 +156,7 @@ _PLUMBING_OF_AT_CUDA = frozenset(
 )
 _PLUMBING_OF_TORCH = frozenset(
     """
-    Library CppFunction detail autograd python_error PyWarningHandler PyErr utils jit TypeError IndexError ValueError
+    Library CppFunction detail autograd dynamo python_error PyWarningHandler PyErr utils jit TypeError IndexError ValueError
     AttributeError NotImplementedError translate_exception_to_python python_arg_parser THPVoidPtr
     throw_error_already_set device_lazy_init registerAutograd getTHPDtype getTHPLayout getTHPMemoryFormat getTHPDevice
     handle_torch_function from_blob Dtype Formatting msg schema _RegisterOrVerify arg init enumtype

@@ -98,6 +98,9 @@ def test_a_symbol_that_reaches_beyond_the_candidates_own_kernels_is_a_fault(symb
         "PyErr_SetString", "_Py_NoneStruct", "PyObject_CallObject", "PyFrame_GetBack", "THPVariableClass",
         "_Z16THPVariable_WrapN2at10TensorBaseE", "_ZN5torch7Library6fallbackEONS_11CppFunctionE",
         "_ZN9moore_sim6launchENS_6KernelE4dim3S1_mPvPFvS2_ES2_mNS_9ArgumentsE", "__tsan_read4", "moore_sim_block_idx",
+        "_ZN2at14RecordFunction15currentThreadIdEv", "_ZN2at15sequence_number17get_and_incrementEv",
+        "_ZN2at23SavedTensorDefaultHooks11set_tracingEb", "_ZN2at9functorch20functorchTLSAccessorEv",
+        "_ZN5torch6dynamo8autograd22getPyCompilerInterfaceEv",
         "_ZN10moore_mini5emptyENS_11IntArrayRefENS_13TensorOptionsE", "_ZN10moore_mini4cuda5checkEiPKcS2_i",
     ],
 )  # fmt: skip
