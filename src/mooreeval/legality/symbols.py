@@ -156,8 +156,8 @@ _PLUMBING_OF_AT_CUDA = frozenset(
 )
 _PLUMBING_OF_TORCH = frozenset(
     """
-    Library CppFunction detail autograd dynamo python_error PyWarningHandler PyErr utils jit TypeError IndexError ValueError
-    AttributeError NotImplementedError translate_exception_to_python python_arg_parser THPVoidPtr
+    Library CppFunction detail autograd dynamo python_error PyWarningHandler PyErr utils jit TypeError IndexError
+    ValueError AttributeError NotImplementedError translate_exception_to_python python_arg_parser THPVoidPtr
     throw_error_already_set device_lazy_init registerAutograd getTHPDtype getTHPLayout getTHPMemoryFormat getTHPDevice
     handle_torch_function from_blob Dtype Formatting msg schema _RegisterOrVerify arg init enumtype
     """.split()
