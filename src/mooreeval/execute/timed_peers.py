@@ -45,7 +45,7 @@ class TimedPeers:
 
     Args:
         child, reference: the candidate's and the task's process.
-        compare: outputs of the one against values of the other, see `Judgement._compare`.
+        compare: outputs of the one against values of the other, see `Run._compare`.
         seed: the seed of a set of inputs by its number.
         watch: reads the device's state.
         seconds: what one question to the candidate may take, and one to the task.

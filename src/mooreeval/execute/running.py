@@ -1,0 +1,255 @@
+"""The last stage of a judgement: the candidate's process, trials on fresh inputs, timing, a look at what ran.
+
+On a device trials run beside those of others, where the task is small; a candidate is timed alone. Holds the expected
+values. Imports no torch.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from mooreeval.errors import TaskError, Transient
+from mooreeval.execute import conclude
+from mooreeval.execute.answers import Malformed, TraceAnswer, TrialAnswer
+from mooreeval.execute.asking import ask, bytes_of, has_elements, last_line, or_end, outputs_of, shapes_of
+from mooreeval.execute.case import Case
+from mooreeval.execute.children import Child, ChildEnded
+from mooreeval.execute.conclude import Conclusion
+from mooreeval.execute.gpu_state import GpuWatch
+from mooreeval.execute.schedule import PLAIN, DeviceSchedule, PlannedTrial, Schedule, plan
+from mooreeval.execute.timed_peers import TimedPeers, core_for
+from mooreeval.execute.timing_stage import time_candidate
+from mooreeval.verdict import Mismatch, Status, Trial
+
+RELEASE_SECONDS = 20.0  # giving back memory of the device
+
+
+class AskedForMore(Exception):
+    """A forward pass asks for an extension that was not asked for when the candidate was loaded."""
+
+
+class Run:
+    """Runs what was built. `forward_recorded`: extensions that only a forward pass asks for have been built, too."""
+
+    def __init__(self, case: Case, *, forward_recorded: bool) -> None:
+        self._case, self._forward_recorded = case, forward_recorded
+        self.config, self.evidence, self.candidate = case.config, case.evidence, case.candidate
+        self._processes, self._legality, self._toolchain = case.processes, case.legality, case.toolchain
+
+    def conclude(self, reference: Child) -> Conclusion:
+        """Raises AskedForMore where the candidate asks for an extension that only a forward pass does."""
+        conclusion = self._run(reference)
+        if conclusion.status is not Status.CORRECT:
+            self._case.require_artefacts()
+        return conclusion
+
+    def _run(self, reference: Child) -> Conclusion:
+        """Trials and timing. A failure that others on the device may be to blame for is had again without them."""
+        evidence = self.evidence
+        if evidence.example is None or not self._processes.may_share(bytes_of([evidence.example, evidence.state])):
+            return self._run_once(reference, shared=False)
+        try:
+            conclusion = self._run_once(reference, shared=True)
+            if not conclude.company_may_be_at_fault(conclusion):
+                return conclusion
+        except TaskError:
+            if not reference.is_alive():
+                raise
+        evidence.forget_the_trials()
+        return self._run_once(reference, shared=False)
+
+    def _run_once(self, reference: Child, *, shared: bool) -> Conclusion:
+        """`shared`: others may have the device during the trials; while the candidate is timed nobody has."""
+        processes = self._processes
+        with processes.spawn("run") as child:
+            processes.begin_start(child)
+            processes.finish_start(child)
+            try:
+                if stop := self._loaded(child):
+                    self.evidence.output_tail = child.log_tail() or None
+                    return stop
+            except ChildEnded as end:
+                return self._case.ended(end, child, "while it was loaded")
+            with self._turn(shared=shared) as comparer:
+                conclusion = self._followed(child, lambda: self._try(child, reference, comparer))
+                if not self._is_to_be_timed(conclusion):
+                    return conclusion
+                if not shared:
+                    return self._followed(child, lambda: self._timed(child, reference, comparer)) or conclusion
+                stop = self._followed(child, lambda: child.ask("release", {}, {}, RELEASE_SECONDS))
+                if isinstance(stop, Conclusion):
+                    return stop
+                self._case.ask_reference(reference, "release", {})
+            with self._turn(shared=False) as comparer:
+                return self._followed(child, lambda: self._timed(child, reference, comparer)) or conclusion
+
+    @contextmanager
+    def _turn(self, *, shared: bool) -> Generator[Child]:
+        """The device, and a child that compares."""
+        processes = self._processes
+        with processes.turn(shared=shared), processes.lasting("compare") as comparer:
+            if processes.on_device:
+                processes.finish_start(comparer)
+            yield comparer
+
+    def _followed(self, child: Child, job: Callable[[], Any]) -> Any:
+        """What the candidate's process is asked to do, or how it ended; where nothing is timed, it may leave then."""
+        leaving = [] if self._processes.on_device else [child]
+        try:
+            return job()
+        except ChildEnded as end:
+            return self._case.ended(end, child, "while it ran")
+        except AskedForMore:
+            leaving = [child]
+            raise
+        finally:
+            self.evidence.output_tail = child.log_tail() or None
+            for each in leaving:
+                each.leave()
+
+    def _is_to_be_timed(self, conclusion: Conclusion) -> bool:
+        return conclusion.status is Status.CORRECT and self._processes.on_device and self.config.timing.enabled
+
+    def _loaded(self, child: Child) -> Conclusion | None:
+        """Let the candidate's Python run and its extensions load, while others may have the device."""
+        with self._case.stage("load"):
+            answer = self._case.load(child, "run", self.evidence.loadable(), self.config.deadlines.run_seconds)
+        return conclude.load_error(answer.error, self.candidate.code, final=True)
+
+    @property
+    def _planned(self) -> list[PlannedTrial]:
+        admission = self.evidence.admission
+        return plan(
+            self._processes.on_device,
+            self.config.trials,
+            admission.variations if admission else (),
+            lambda number: self._case.seed("schedule", number),
+            self.config.simulator.check_budget,
+        )
+
+    def _try(self, child: Child, reference: Child, comparer: Child) -> Conclusion:
+        for index, (schedule, inputs) in enumerate(self._planned):
+            if stop := self._trial(child, reference, comparer, index, schedule, inputs):
+                return stop
+        conclusion = conclude.trials(self.evidence.trials)
+        if conclusion.status is Status.CORRECT and self._processes.on_device and not self.config.timing.enabled:
+            return self._traced(child) or conclusion
+        return conclusion
+
+    def _timed(self, child: Child, reference: Child, comparer: Child) -> Conclusion | None:
+        """Time a right candidate, and then look at what it does, which a profiler slows; None to go on."""
+        return self._time(child, reference, comparer) or self._traced(child)
+
+    def _time(self, child: Child, reference: Child, comparer: Child) -> Conclusion | None:
+        """Time a right candidate; None unless a timed call shows that it is not right after all."""
+        deadlines = self.config.deadlines
+        peers = TimedPeers(
+            child,
+            reference,
+            lambda got, devices, want: self._compare(comparer, got, devices, want),
+            lambda number: self._case.seed("timed inputs", number),
+            GpuWatch(self.config.cuda.device),
+            {"run": deadlines.run_seconds, "reference": deadlines.reference_seconds},
+            core_for(self.config.cuda.device),
+        )
+        source = random.Random(self._case.seed("timing"))
+        with self._case.stage("timing"):
+            return time_candidate(
+                peers, self.evidence, self._toolchain.facts, self.config.timing, source, self.candidate.code
+            )
+
+    def _trial(
+        self,
+        child: Child,
+        reference: Child,
+        comparer: Child,
+        index: int,
+        schedule: Schedule | DeviceSchedule,
+        inputs: str,
+    ) -> Conclusion | None:
+        """One run on fresh inputs; None to go on."""
+        seed = self._case.seed("inputs", index)
+        values = self._expected(reference, seed, inputs)
+        if values is None:
+            return None
+        with self._case.stage("run"):
+            answer, message = ask(
+                child,
+                "trial",
+                TrialAnswer,
+                {
+                    "schedule": schedule.to_json(bytes_of(values["expected32"])),
+                    "seconds": self.config.deadlines.run_seconds,
+                    "keep": self._processes.on_device and not self.config.timing.enabled,
+                },
+                {"inputs": values["inputs"]},
+                self.config.deadlines.run_seconds,
+            )
+        if answer.asked_for_more and not self._forward_recorded:
+            raise AskedForMore
+        self._case.observe(answer.report)
+        self._legality.observe(answer.operators)
+        if stop := conclude.trial_stopped(answer.error, answer.report, self.evidence.findings, self.candidate.code):
+            return stop
+        with self._case.stage("compare"):
+            mismatch = or_end(child, lambda: self._compare(comparer, outputs_of(message), answer.devices, values))
+        if index == 0:
+            self.evidence.bytes_of_a_call = bytes_of(values["inputs"]), bytes_of(values["expected32"])
+            self.evidence.shapes = [*shapes_of("input", values["inputs"]), *shapes_of("output", values["expected32"])]
+        passed = mismatch is None
+        self.evidence.trials.append(
+            Trial(index=index, seed=seed, passed=passed, schedule=str(schedule), inputs=inputs, mismatch=mismatch)
+        )
+        must_launch, watched = has_elements(values["expected32"]), isinstance(schedule, Schedule) and schedule.check
+        return self._legality.of_trial(answer, index, passed, must_launch=must_launch, watched=watched)
+
+    def _traced(self, child: Child) -> Conclusion | None:
+        """One more forward pass on a device, with every kernel told; None to go on.
+
+        A candidate that was right until here and fails beside a profiler is not at fault: the profiler may be.
+        """
+        seconds = self.config.deadlines.run_seconds
+        with self._case.stage("legality"):
+            try:
+                answer = ask(child, "trace", TraceAnswer, {"seconds": seconds}, {}, seconds)[0]
+            except ChildEnded as end:
+                answer = TraceAnswer(missing=f"the process under the profiler: {end}")
+            return self._legality.of_trace(answer)
+
+    def _expected(self, reference: Child, seed: int, inputs: str) -> dict[str, Any] | None:
+        """A trial's inputs and the reference's answer; None where a variation of the inputs does not work after all."""
+        with self._case.stage("reference"):
+            try:
+                return self._case.ask_reference(reference, "trial", {"seed": seed, "inputs": inputs})[1]
+            except TaskError as error:
+                if inputs == PLAIN:
+                    raise
+                self.evidence.warnings.append(f"no trial on inputs {inputs}: {error}")
+                return None
+
+    def _compare(
+        self, comparer: Child, got: dict[str, Any], devices: Sequence[str], want: dict[str, Any]
+    ) -> Mismatch | None:
+        """What the candidate returned and left behind against what the reference did.
+
+        Raises Malformed where the candidate's tensors can't be read.
+        """
+        fields = {
+            "devices": list(devices),
+            "expected_device": self.evidence.tensor_device,
+            "tolerance": self.config.effective_tolerance().model_dump(mode="json"),
+        }
+        try:
+            answer = comparer.ask(
+                "compare", fields, {"got": got, "want": want}, self.config.deadlines.reference_seconds
+            )
+        except ChildEnded as end:
+            raise Transient(f"the outputs could not be compared ({end}): {last_line(comparer.log_tail())}") from None
+        if answer.fields["malformed"]:
+            self.evidence.warnings.append(f"the outputs could not be read: {last_line(comparer.log_tail())}")
+            raise Malformed("its tensors can't be read")
+        mismatch = answer.fields["mismatch"]
+        return None if mismatch is None else Mismatch.model_validate(mismatch)
