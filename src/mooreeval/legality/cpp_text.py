@@ -7,6 +7,7 @@ only afterwards. Macros of headers stay as they are: they are words of the toolk
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mooreeval.simulator.rewrite.conditions import dead_tokens
@@ -15,6 +16,8 @@ from mooreeval.simulator.rewrite.tokens import Kind, Tokens
 MOST_TOKENS = 600_000  # of one candidate, with what its macros become
 MOST_DEPTH = 64
 _NAME = re.compile(r"[A-Za-z_]\w*")
+# Of several characters, and several tokens to the lexer: taken apart they are other operators, and no C++ any more.
+_OPERATORS = frozenset("++ -- += -= *= /= %= ^= |= &= << >> <<= >>= <<< >>> .* ->*".split())
 
 
 class TooMuchText(Exception):
@@ -79,7 +82,8 @@ class Preprocessor:
         """What one token becomes, with the index behind it and its arguments."""
         macro = self.macros.get(tokens[at]) if tokens.kinds[at] == Kind.IDENT else None
         if macro is None:
-            return [tokens[at]], at + 1
+            behind = _behind_operator(tokens, at)
+            return _words(tokens, range(at, behind)), behind
         if macro.parameters is None:
             return self._replaced(tokens[at], macro, [], ()), at + 1
         if tokens[at + 1] != "(":
@@ -87,7 +91,7 @@ class Preprocessor:
         close = tokens.match[at + 1]
         if close < 0:
             return [tokens[at]], at + 1
-        words = [tokens[i] for i in range(at + 2, close) if not tokens.directive[i]]
+        words = _words(tokens, [i for i in range(at + 2, close) if not tokens.directive[i]])
         return self._replaced(tokens[at], macro, _arguments(words), ()), close + 1
 
     def _replaced(self, name: str, macro: Macro, arguments: list[list[str]], busy: tuple[str, ...]) -> list[str]:
@@ -163,7 +167,7 @@ def _macro(tokens: Tokens, words: list[int]) -> Macro:
     rest = words[2:]
     touches = rest and tokens[rest[0]] == "(" and tokens.starts[rest[0]] == tokens.ends[words[1]]
     if not touches:
-        return Macro(None, tuple(tokens[i] for i in rest))
+        return Macro(None, tuple(_words(tokens, rest)))
     close = next((k for k, i in enumerate(rest) if tokens[i] == ")"), len(rest) - 1)
     parameters = [tokens[i] for i in rest[1:close] if tokens[i] != ","]
     variadic = "..." in parameters
@@ -174,7 +178,30 @@ def _macro(tokens: Tokens, words: list[int]) -> Macro:
             *parameters[: position - (1 if named else 0)],
             parameters[position - 1] if named else "__VA_ARGS__",
         ]
-    return Macro(tuple(parameters), tuple(tokens[i] for i in rest[close + 1 :]), variadic)
+    return Macro(tuple(parameters), tuple(_words(tokens, rest[close + 1 :])), variadic)
+
+
+def _behind_operator(tokens: Tokens, at: int) -> int:
+    """The index behind the longest operator that begins here; of any other token behind itself."""
+    for behind in (at + 3, at + 2):
+        if tokens.kinds[at] == Kind.PUNCT and behind <= len(tokens):
+            text = tokens.text[tokens.starts[at] : tokens.ends[behind - 1]]
+            if text in _OPERATORS and tokens.same_line_of_code(at, behind - 1):
+                return behind
+    return at + 1
+
+
+def _words(tokens: Tokens, indices: Sequence[int]) -> list[str]:
+    """These tokens, operators of several as one word."""
+    words: list[str] = []
+    known = set(indices)
+    behind = 0
+    for at in indices:
+        if at >= behind:
+            behind = _behind_operator(tokens, at)
+            behind = behind if behind - 1 in known else at + 1
+            words.append(tokens.text[tokens.starts[at] : tokens.ends[behind - 1]])
+    return words
 
 
 def _named(macro: Macro, arguments: list[list[str]]) -> dict[str, list[str]]:

@@ -3,6 +3,7 @@
 
 import pytest
 
+from mooreeval.legality.cpp_source import read_cpp
 from mooreeval.legality.source import broken_rules
 from mooreeval.toolchains.base import Extension, Source
 
@@ -340,3 +341,23 @@ HOSTILE = {
 def test_hostile_text_is_read_to_an_end(text):
     found = cpp(KERNEL + HOST + text + "\n")
     assert set(found) <= {"unreadable_source", "cpp_torch_compute"}
+
+
+STAYS_TOGETHER = "for (int k = 0; k < n; ++k) { m += k << 1; m <<= 1; m--; run_on<<<1, 32>>>(m, &k); }"
+
+
+@pytest.mark.parametrize("before", ["", "#define PLACED(body) body\n"], ids=["plain", "through a macro"])
+def test_operators_of_several_characters_stay_together_when_text_is_expanded(before):
+    text = STAYS_TOGETHER if not before else f"PLACED({STAYS_TOGETHER})"
+    source = f"{before}__global__ void run_on(int m, int* k) {{}}\nvoid run(int n, int m) {{ {text} }}\n"
+    extension = Extension("e", (Source("cuda_sources[0]", "cuda", source),), (("run", "run"),))
+    (tree,) = read_cpp([extension], single=False).program.trees
+    assert tree.is_whole
+
+
+@pytest.mark.parametrize("name", ["mm", "sum", "relu", "cublasFreeSum"])
+def test_a_function_of_its_own_in_device_code_is_not_accused_whatever_it_is_called(name):
+    body = "{ float s = 0; for (int k = 0; k < 4; ++k) s += a[k]; return s; }"
+    tile = f"struct Tile {{ const float* a; __device__ float {name}() {body} }};\n"
+    kernel = f"__global__ void use(const float* x, float* y) {{ Tile t{{x}}; y[0] = t.{name}(); }}\n"
+    assert cpp(KERNEL + tile + kernel + HOST) == {}
