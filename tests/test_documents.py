@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from importlib import util
 from pathlib import Path
 
@@ -110,3 +111,21 @@ def test_every_link_leads_to_a_file_and_a_heading(page):
 def test_every_setting_named_in_a_command_exists(page):
     for setting in re.findall(r"--set ([a-z_.]+=\S*[\w.])", page.read_text()):
         load_config(settings=[setting])
+
+
+def test_every_kind_of_exploit_has_a_section_on_threats_and_the_other_way_round():
+    page = (ROOT / "docs" / "threats.md").read_text()
+    told = re.findall(r"^### ([A-Z]\d) ", page, re.MULTILINE)
+    linked = re.findall(r"^\[Candidates\]\(\.\./tests/exploits/(\w+)\)", page, re.MULTILINE)
+    folders = sorted(path.name for path in (ROOT / "tests" / "exploits").glob("[A-Z][0-9]_*"))
+    assert sorted(linked) == folders
+    assert [name.partition("_")[0] for name in linked] == told
+
+
+def test_every_exploit_that_is_not_caught_is_told_of_by_name():
+    page = (ROOT / "docs" / "threats.md").read_text()
+    sections = {text[:2]: text for text in re.split(r"^### ", page, flags=re.MULTILINE)[1:]}
+    for path in (ROOT / "tests" / "exploits").glob("*/expected.toml"):
+        for name, table in tomllib.loads(path.read_text()).items():
+            if "open" in table:
+                assert f"`{name}`" in sections[path.parent.name[:2]], f"{path.parent.name}: {name}"
