@@ -15,6 +15,7 @@ import contextlib
 import platform
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from typing import Any, Literal, Protocol, Self
 from mooreeval.admission import admission_key, known_admission
 from mooreeval.audit import Audit, told
 from mooreeval.backends import BackendInfo, available_backends, choose_backend
+from mooreeval.cache import CLOSED
 from mooreeval.candidate import Candidate, NoCandidate
 from mooreeval.config import VerifyConfig
 from mooreeval.errors import NotJudged, TaskError, Transient
@@ -80,6 +82,7 @@ class LocalVerifier:
         with told_where_space_ends(Path(tempfile.gettempdir())):
             self._launcher = take_launcher()
         self._launcher.start()
+        self._closed = threading.Event()
 
     def __enter__(self) -> Self:
         return self
@@ -91,6 +94,7 @@ class LocalVerifier:
 
     def close(self) -> None:
         """End every process of this verifier, compilers too, and whatever waits for one; idempotent."""
+        self._closed.set()  # first: what is lost now is not tried again
         self._toolchain.close()
         self._launcher.close()
 
@@ -111,8 +115,8 @@ class LocalVerifier:
             self._toolchain.prepare()
             for _attempt in range(1, TRIES):
                 with contextlib.suppress(Transient):
-                    return self._judge(task, candidate, report)
-            return self._judge(task, candidate, report)
+                    return self._judge_unless_closed(task, candidate, report)
+            return self._judge_unless_closed(task, candidate, report)
 
     def verify_many(
         self,
@@ -141,6 +145,15 @@ class LocalVerifier:
             self._toolchain.cache.require_space()
 
     # --------------------------------------------------------------------------------------------------------- verdict
+    def _judge_unless_closed(self, task: Task, candidate: Candidate, progress: Progress) -> Verdict:
+        """What is lost because this verifier was closed is nobody's fault, and not tried again."""
+        try:
+            return self._judge(task, candidate, progress)
+        except (Transient, TaskError) as error:
+            if self._closed.is_set():
+                raise NotJudged(CLOSED) from error
+            raise
+
     def _judge(self, task: Task, candidate: Candidate, progress: Progress) -> Verdict:
         verdict = self._judge_with(self._toolchain, task, candidate, progress)
         draw = derive_seed(self.secret, "audit", task.task_hash, candidate.candidate_hash)

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -286,8 +287,35 @@ def test_many_verdicts_keep_their_order_and_one_killed_child_harms_no_other(veri
     assert [o.verdict.status for o in outcomes] == [Status.CORRECT, Status.RUNTIME_ERROR] * 3
 
 
+def test_a_verdict_that_a_verifier_is_closed_under_blames_nobody_and_is_not_tried_again(scale_task):
+    slow = make_task("slow", f"import time\n{scale_task.code}".replace("():\n", "():\n    time.sleep(60)\n"))
+    began = []
+    with LocalVerifier(load_config(settings=["backend=simulator"])) as verifier:
+
+        def close_soon(stage: str) -> None:
+            began.append(stage)
+            if stage == "reference":
+                threading.Timer(1.0, verifier.close).start()
+
+        with pytest.raises(NotJudged, match="closed"):
+            verifier.verify(slow, Candidate(SCALE_CANDIDATE), close_soon)
+    assert began.count("reference") == 1
+
+
 def test_a_lost_launcher_is_started_again(verifier, scale_task):
+    verifier.verify(scale_task, Candidate(SCALE_CANDIDATE))  # a process of the task's is kept
     os.kill(verifier._launcher._process.pid, signal.SIGKILL)
+    assert verifier.verify(scale_task, Candidate(SCALE_CANDIDATE)).status is Status.CORRECT
+
+
+def test_a_kept_process_of_a_task_that_dies_is_not_held_against_the_task(verifier, scale_task):
+    verifier.verify(scale_task, Candidate(SCALE_CANDIDATE))
+    kept = verifier._launcher.kept
+    child = kept.take("reference", scale_task.task_hash)
+    assert child is not None
+    child.is_alive = lambda: True  # it dies right after it was looked at
+    signal.pidfd_send_signal(child._pidfd, signal.SIGKILL)
+    kept.give("reference", scale_task.task_hash, child, {"reference": 4})
     assert verifier.verify(scale_task, Candidate(SCALE_CANDIDATE)).status is Status.CORRECT
 
 

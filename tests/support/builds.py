@@ -57,7 +57,8 @@ def prepared_cache(folder: Path) -> Path:
     entries = {path.parent for path in paths if path}
     if parts._mini:
         entries |= {
-            parts.cache.root / "entries" / parts._mini._key(f"mini-{n}") for n in ("library", "prelude", "names")
+            parts.cache.root / "entries" / parts._mini._key(f"mini-{n}")
+            for n in ("library", "lean", "prelude", "names")
         }
     for entry in entries:
         shutil.copytree(entry, folder / "entries" / entry.name, copy_function=_link, dirs_exist_ok=True)

@@ -65,11 +65,16 @@ class Case:
             self.evidence.stage_seconds[name] = round(seconds, 4)
 
     def ask_reference(self, reference: Child, op: str, fields: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Fields and values of the task's answer; TaskError where it has none."""
+        """Fields and values of the task's answer.
+
+        Raises TaskError where it has none, Transient where a process was lost that had served before.
+        """
         seconds = self.config.deadlines.reference_seconds
         try:
             message = reference.ask(op, fields, {}, seconds)
         except ChildEnded as end:
+            if reference.is_reused:  # a fresh process may do better
+                raise Transient(f"the task's process was lost ({end})") from None
             raise TaskError(how_the_task_ended(self.task.task_id, end, seconds, reference.log_tail())) from None
         if message.op == "task_error":
             raise TaskError(message.fields["message"])

@@ -52,14 +52,14 @@ class ChildEnded(Exception):
 
 
 class Launcher:
-    """Handle of the launcher process; safe for several threads. A dead launcher is started again."""
+    """Handle of the launcher process; safe for several threads. A dead launcher is started again until it is closed."""
 
     def __init__(self, scratch_parent: Path | None = None) -> None:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self.root = Path(tempfile.mkdtemp(prefix="mooreeval-", dir=scratch_parent))  # where all scratch folders are
-        self._inside_bwrap = False
+        self._inside_bwrap = self._is_closed = False
         self.sandbox: Sandbox | None = None  # of all children; None before the first
         self.kept = KeptChildren()
         self._serial = itertools.count()
@@ -72,6 +72,8 @@ class Launcher:
     def _start(self) -> None:
         if self._process is not None and self._process.poll() is None:
             return
+        if self._is_closed:
+            raise Transient("the launcher was closed")
         self._inside_bwrap = takes_bwrap()
         around = around_launcher(str(self.root)) if self._inside_bwrap else []
         how = ["limits"] if wanted_mode() == "limits" else []
@@ -162,6 +164,7 @@ class Launcher:
         """Kill the launcher and with it every child; remove every scratch folder."""
         self.kept.close()
         with self._lock:
+            self._is_closed = True
             self._kill()
         remove_tree(self.root)
 
@@ -247,6 +250,7 @@ class Child:
         self.cpu_seconds = 0.0  # known when it has ended
         self._deadline = 0.0  # of the question that is open
         self.is_asked = False  # is a question open?
+        self.is_reused = False  # has it served an earlier verdict?
         self.device: dict[str, Any] = {}  # what it says of the one that it has opened
 
     @property

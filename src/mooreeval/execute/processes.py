@@ -97,6 +97,7 @@ class Processes:
         child = kept.take(role, key)
         is_new = child is None
         child = child or self.spawn(role)
+        child.is_reused = not is_new
         try:
             if is_new and self.on_device:
                 self.begin_start(child)

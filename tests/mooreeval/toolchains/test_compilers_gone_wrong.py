@@ -199,7 +199,7 @@ def test_a_candidate_whose_compiler_was_killed_is_judged_again_once(
 
 def test_a_precompiled_header_that_is_damaged_within_is_made_again(cache: Path) -> None:
     """Where the sums of a few blocks show nothing; the compiler crashes over it."""
-    path = next((cache / "entries").glob("mini-prelude-*/*.gch"))
+    path = next((cache / "entries").glob("mini-lean-*/*.gch"))
     files = {name: (path.parent / name).read_bytes() for name in ("prelude.h", "prelude.h.gch")}
     FileCache(cache).drop(path.parent.name)
     FileCache(cache).put(
