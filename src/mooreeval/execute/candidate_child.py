@@ -35,6 +35,7 @@ from typing import Any
 import torch
 
 from mooreeval.execute.device import Device, open_device
+from mooreeval.execute.same_places import SamePlaces
 from mooreeval.execute.tensors import crossing_tensors, from_wire, to_wire
 from mooreeval.execute.timed_calls import TimedCalls, stay_on
 from mooreeval.legality.device_trace import traced
@@ -72,6 +73,7 @@ class CandidateChild:
         self._loaded: dict[str, Any] = {}
         self._watch: OperatorWatch | None = None
         self._kept_inputs: list[Any] | None = None
+        self._places = SamePlaces()
 
     @functools.cached_property
     def _timed(self) -> TimedCalls:
@@ -162,7 +164,9 @@ class CandidateChild:
         exchange = self._device.exchange
         if exchange:
             exchange.clear()
-        inputs = from_wire(values["inputs"], self._placed, exchange.receive if exchange else None)
+            inputs = from_wire(values["inputs"], self._placed, exchange.receive)
+        else:
+            inputs = self._places.placed(values["inputs"], self._placed)
         self._device.begin_trial(fields["schedule"])
         answer: dict[str, Any] = {"devices": []}
         out: dict[str, Any] = {}
