@@ -82,6 +82,7 @@ class CandidateChild:
     def handle(self, op: str, fields: dict[str, Any], values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         if op == "start":
             print_line_by_line()
+            signal.signal(signal.SIGALRM, signal.SIG_IGN)  # until a simulator's run time takes it, see `alarm`
             self.device = open_device(fields["backend"], fields["options"])
             self._watch = OperatorWatch(FILE_NAME, self.device.operator_log)
             return {"name": self.device.name, "tensor_device": self.device.tensor_device}, {}
@@ -270,8 +271,6 @@ def flush_output() -> None:
 def alarm(seconds: float) -> Generator[None]:
     """Shortly before the judge's deadline, say where this process is: a kernel by the run time, Python in the log."""
     early = max(0.5 * seconds, seconds - 1.0)
-    if signal.getsignal(signal.SIGALRM) is signal.SIG_DFL:  # no run time of ours is here to take it
-        signal.signal(signal.SIGALRM, signal.SIG_IGN)
     faulthandler.dump_traceback_later(early, exit=False)
     signal.setitimer(signal.ITIMER_REAL, early / 2, early / 2)  # the run time compares the two moments
     try:

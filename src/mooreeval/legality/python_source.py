@@ -123,7 +123,8 @@ class Reader(Statements):
             return [_AN_INPUT] * 4
         spec = function.node.args
         names = [*spec.posonlyargs, *spec.args]
-        return [_annotated(a) for a in (names[1:] if function.owner and not function.is_static else names)]
+        takes_self = isinstance(atom, Bound) or (function.owner and not function.is_static)
+        return [_annotated(a) for a in (names[1:] if takes_self else names)]
 
     def _rest(self, tree: ast.Module) -> None:
         """Functions that nothing reached: they may be reached in a way that text does not show."""

@@ -81,7 +81,7 @@ class BuildFailure:
     diagnostics: tuple[Diagnostic, ...] = field(default=())
     log_tail: str = ""  # end of the compiler's output, bounded
     tier: str = ""  # which of a toolchain's ways to build said so
-    seconds: float = 0.0  # CPU seconds until it was known; 0.0 when it came from the cache
+    seconds: float = field(default=0.0, compare=False)  # CPU seconds until it was known; 0.0: it was in the cache
     waited_seconds: float = field(default=0.0, compare=False)  # wall seconds that it waited for others to build
 
 

@@ -7,7 +7,12 @@ import sys
 
 SCRIPT = """
 import time
-from mooreeval.execute.candidate_child import alarm
+from mooreeval.execute import candidate_child
+from mooreeval.execute.candidate_child import CandidateChild, alarm
+class Elsewhere:
+    name, tensor_device, operator_log = "a device without our run time", "cpu", None
+candidate_child.open_device = lambda backend, options: Elsewhere()
+CandidateChild().handle("start", {"backend": "cuda", "options": {}}, {})
 with alarm(0.6):
     time.sleep(0.55)
 print("went on")
