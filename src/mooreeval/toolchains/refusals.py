@@ -9,6 +9,7 @@ from mooreeval.toolchains.base import BuildFailure, Extension, Source
 from mooreeval.verdict import Diagnostic, Place
 
 MAX_SOURCE_CHARS = 1 << 20
+MAX_NESTING = 2000  # brackets within brackets; parsers recurse, and g++ crashes some ten thousand deep
 
 
 def refused_unread(extension: Extension, illegal_flags: Sequence[str]) -> BuildFailure | None:
@@ -17,12 +18,23 @@ def refused_unread(extension: Extension, illegal_flags: Sequence[str]) -> BuildF
         return BuildFailure("illegal", f"compiler flag not allowed: {illegal_flags[0][:200]}", rule="compiler_flag")
     if sum(len(s.text) for s in (*extension.sources, *extension.headers)) > MAX_SOURCE_CHARS:
         return BuildFailure("unsupported", "more than a million characters of source", feature="source too large")
+    if any(_nesting(s.text) > MAX_NESTING for s in (*extension.sources, *extension.headers)):
+        return BuildFailure("unsupported", f"brackets are nested more than {MAX_NESTING} deep", feature="nesting")
     if not extension.with_cuda and any(source.language == "cuda" for source in extension.sources):
         # torch.utils.cpp_extension calls g++ for it, which takes a .cu for an object file and skips it; the linker
         # then misses what was to be made of it.
         reason = "with_cuda=False leaves CUDA sources to the C++ compiler, which does not read them: leave it out"
         return BuildFailure("compile_error", reason)
     return None
+
+
+def _nesting(text: str) -> int:
+    """How deep brackets stand within brackets, those of comments and strings included."""
+    depth = deepest = 0
+    for bracket in re.findall(r"[(\[{}\])]", text):
+        depth = depth + 1 if bracket in "([{" else max(depth - 1, 0)
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def illegal(rule: str, message: str, places: Sequence[Place]) -> BuildFailure:
