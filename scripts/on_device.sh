@@ -1,38 +1,38 @@
 #!/usr/bin/env bash
 # What needs a GPU, in stages that each end within MINUTES and go on where they stopped:
-#   OUT=runs/device DATA=KernelBenchLeaderboard/docs/assets PEER=KernelBench bash scripts/on_device.sh STAGE...
-# Stages: gallery exploits soak verdicts peer timing build admit rate. Their tables go to OUT/STAGE.txt, the end of each to
+#   RESULTS=runs/device DATA=KernelBenchLeaderboard/docs/assets PEER=KernelBench bash scripts/on_device.sh STAGE...
+# Stages: gallery exploits soak verdicts peer timing build admit rate. Their tables go to RESULTS/STAGE.txt, the end of each to
 # the terminal. PYTHON is one with a CUDA build of PyTorch and this project's dependencies; WORKERS defaults to the cores.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-OUT=${OUT:-runs/device} MINUTES=${MINUTES:-8} PYTHON=${PYTHON:-python3} WORKERS=${WORKERS:-$(nproc)}
+RESULTS=${RESULTS:-runs/device} MINUTES=${MINUTES:-8} PYTHON=${PYTHON:-python3} WORKERS=${WORKERS:-$(nproc)}
 DATA=${DATA:-.data/leaderboard/docs/assets} PEER=${PEER:-.data/KernelBench}
 export PYTHONPATH="src:benchmarks${PYTHONPATH:+:$PYTHONPATH}" PYTHONUNBUFFERED=1 CCACHE_DISABLE=1
-mkdir -p "$OUT"
+mkdir -p "$RESULTS"
 
 stage() {
     case $1 in
         gallery) "$PYTHON" -m musacoder demo --backend cuda ;;
-        exploits) "$PYTHON" benchmarks/exploits.py --backend cuda --out "$OUT/exploits.jsonl" --minutes "$MINUTES" --workers "$WORKERS" ;;
-        soak) timeout "$((${MINUTES%.*} * 60))" "$PYTHON" benchmarks/soak.py --count 500 --workers "$WORKERS" --out "$OUT/soak.jsonl" --set backend=cuda ;;
+        exploits) "$PYTHON" benchmarks/exploits.py --backend cuda --out "$RESULTS/exploits.jsonl" --minutes "$MINUTES" --workers "$WORKERS" ;;
+        soak) timeout "$((${MINUTES%.*} * 60))" "$PYTHON" benchmarks/soak.py --count 500 --workers "$WORKERS" --out "$RESULTS/soak.jsonl" --set backend=cuda ;;
         verdicts) verdicts --minutes "$MINUTES" ;;
         peer) verdicts --minutes "$MINUTES" --peer "$PEER" --peer-sample 8 ;;
-        timing) "$PYTHON" benchmarks/timing.py --repeats 20 --minutes "$MINUTES" --out "$OUT/timing.json" ;;
-        build) "$PYTHON" benchmarks/build.py --data "$DATA" --sample 150 --plain 40 --spoil 25 --jobs "$((WORKERS * 3 / 4))" --minutes "$MINUTES" --out "$OUT/build.jsonl" ;;
-        admit) "$PYTHON" -m musacoder admit "$PEER/KernelBench/level1" --backend cuda --seed 5eed --record "$OUT/admit.jsonl" --workers 2 ;;
-        rate) "$PYTHON" benchmarks/simulator_rate.py --ways mini full --workers 1 2 "$WORKERS" --rounds 2 --out "$OUT/rate.json" ;;
+        timing) "$PYTHON" benchmarks/timing.py --repeats 20 --minutes "$MINUTES" --out "$RESULTS/timing.json" ;;
+        build) "$PYTHON" benchmarks/build.py --data "$DATA" --sample 150 --plain 40 --spoil 25 --jobs "$((WORKERS * 3 / 4))" --minutes "$MINUTES" --out "$RESULTS/build.jsonl" ;;
+        admit) "$PYTHON" -m musacoder admit "$PEER/KernelBench/level1" --backend cuda --seed 5eed --record "$RESULTS/admit.jsonl" --workers 2 ;;
+        rate) "$PYTHON" benchmarks/simulator_rate.py --ways mini full --workers 1 2 "$WORKERS" --rounds 2 --out "$RESULTS/rate.json" ;;
         *) echo "on_device.sh: there is no stage $1" >&2 && return 2 ;;
     esac
 }
 
 # Training asks for many verdicts: a short budget for each time, and no baseline that the peer has not.
 verdicts() {
-    "$PYTHON" benchmarks/verdicts.py --data "$DATA" --out "$OUT/verdicts.json" --cache "$OUT/verdicts.cache" --answers 64 --seed 1 \
+    "$PYTHON" benchmarks/verdicts.py --data "$DATA" --out "$RESULTS/verdicts.json" --cache "$RESULTS/verdicts.cache" --answers 64 --seed 1 \
         --workers "$WORKERS" --set timing.compile_baseline=false --set timing.budget_seconds=0.3 "$@"
 }
 
 for name in "$@"; do
     echo "== $name"
-    stage "$name" >"$OUT/$name.txt" 2>&1 || echo "$name ended with $?"
-    tail -n "${LINES_SHOWN:-40}" "$OUT/$name.txt"
+    stage "$name" >"$RESULTS/$name.txt" 2>&1 || echo "$name ended with $?"
+    tail -n "${LINES_SHOWN:-40}" "$RESULTS/$name.txt"
 done
