@@ -117,7 +117,7 @@ class CandidateChild:
         if self.mode != "record":
             return {"asked_for_more": self._asked_for_more or bool(self.interceptor.refusals)}
         return {
-            "extensions": [extension_to_json(e) for e in self.interceptor.extensions],
+            "extensions": [e.to_json() for e in self.interceptor.extensions],
             "refusals": [{"reason": str(r), "feature": r.feature} for r in self.interceptor.refusals],
         }
 
@@ -315,21 +315,6 @@ def copy_state(model: torch.nn.Module, state: dict[str, torch.Tensor]) -> None:
         both = isinstance(own.get(name), torch.Tensor) and isinstance(value, torch.Tensor)
         if both and own[name].shape == value.shape:
             own[name].copy_(value)
-
-
-def extension_to_json(extension: Extension) -> dict[str, Any]:
-    """Strings only."""
-    return {
-        "name": extension.name,
-        "sources": [[s.name, s.language, s.text] for s in extension.sources],
-        "headers": [[s.name, s.language, s.text] for s in extension.headers],
-        "functions": None if extension.functions is None else [list(f) for f in extension.functions],
-        "cflags": list(extension.cflags),
-        "cuda_cflags": list(extension.cuda_cflags),
-        "ldflags": list(extension.ldflags),
-        "with_cuda": extension.with_cuda,
-        "implicit_headers": extension.implicit_headers,
-    }
 
 
 # --------------------------------------------------------------------------------------------------------------- errors

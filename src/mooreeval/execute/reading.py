@@ -32,7 +32,7 @@ def read_source(processes: Processes, code: str, evidence: Evidence, native: boo
     readable = [extension for extension in every if _size(extension) <= MAX_SOURCE_CHARS]  # larger ones are not built
     fields = {
         "code": code,
-        "extensions": [_as_json(extension) for extension in readable],
+        "extensions": [extension.to_json() for extension in readable],
         "native": native,
         "single": evidence.single_precision,
         "inputs": evidence.input_kinds,
@@ -67,20 +67,6 @@ def _how(end: ChildEnded) -> str:
 
 def _size(extension: Extension) -> int:
     return sum(len(source.text) for source in (*extension.sources, *extension.headers))
-
-
-def _as_json(extension: Extension) -> dict[str, Any]:
-    return {
-        "name": extension.name,
-        "sources": [[s.name, s.language, s.text] for s in extension.sources],
-        "headers": [[s.name, s.language, s.text] for s in extension.headers],
-        "functions": None if extension.functions is None else [list(f) for f in extension.functions],
-        "cflags": list(extension.cflags),
-        "cuda_cflags": list(extension.cuda_cflags),
-        "ldflags": list(extension.ldflags),
-        "with_cuda": extension.with_cuda,
-        "implicit_headers": extension.implicit_headers,
-    }
 
 
 def kinds_of(value: Any) -> list[str] | None:

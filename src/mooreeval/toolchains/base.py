@@ -35,6 +35,20 @@ class Extension:
     headers: tuple[Source, ...] = ()  # of a `load`: files that its sources include by "name", by that name
     implicit_headers: bool = True  # load_inline puts torch's and CUDA's headers first unless told not to
 
+    def to_json(self) -> dict[str, Any]:
+        """All of it, as `answers.ExtensionClaim` reads it."""
+        return {
+            "name": self.name,
+            "sources": [[s.name, s.language, s.text] for s in self.sources],
+            "headers": [[s.name, s.language, s.text] for s in self.headers],
+            "functions": None if self.functions is None else [list(f) for f in self.functions],
+            "cflags": list(self.cflags),
+            "cuda_cflags": list(self.cuda_cflags),
+            "ldflags": list(self.ldflags),
+            "with_cuda": self.with_cuda,
+            "implicit_headers": self.implicit_headers,
+        }
+
     def content_hash(self) -> str:
         """What the run child must ask for again; equal calls share an artefact."""
         return content_hash(
