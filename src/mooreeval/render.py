@@ -119,11 +119,15 @@ def print_report(
     file_name: str | None = None,
     verbose: bool = False,
 ) -> None:
-    """Print `report` so that nothing is taken for markup: folded to a terminal's width, else line by line in full.
+    """Print `report`, see `print_whole`."""
+    print_whole(console, report(verdict, code, file_name=file_name, verbose=verbose))
+
+
+def print_whole(console: Console, content: RenderableType) -> None:
+    """Print so that nothing is taken for markup: folded to a terminal's width, else line by line in full.
 
     COLUMNS asks for a width where there is no terminal.
     """
-    content = report(verdict, code, file_name=file_name, verbose=verbose)
     if console.is_terminal:
         console.print(content, markup=False, highlight=False)
         return

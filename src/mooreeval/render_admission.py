@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console, Group, RenderableType
@@ -12,20 +11,14 @@ from rich.text import Text
 
 from mooreeval.admission import Admission, Outcome, Reason
 from mooreeval.feedback import plain, reduced_size
+from mooreeval.render import print_whole
 
 OUTCOME_STYLES = {Outcome.ADMITTED: "bold green", Outcome.WEAK: "bold yellow", Outcome.REFUSED: "bold red"}
-_UNBOUNDED = 20_000  # columns of a file or a pipe
 
 
 def print_admissions(console: Console, admissions: Sequence[Admission], *, verbose: bool = False) -> None:
     """Each task with its outcome and reasons; `verbose` adds notes, impostors and variations."""
-    content = Group(*(_entry(admission, verbose) for admission in admissions))
-    if console.is_terminal:
-        console.print(content, markup=False, highlight=False)
-        return
-    width = console.width if "COLUMNS" in os.environ else _UNBOUNDED
-    rows = console.render_lines(content, console.options.update(width=width), pad=False)
-    console.out("\n".join("".join(part.text for part in row).rstrip() for row in rows), highlight=False)
+    print_whole(console, Group(*(_entry(admission, verbose) for admission in admissions)))
 
 
 def summary(outcomes: Sequence[Outcome], not_judged: int) -> str:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from mooreeval.admission import Admission, Outcome
 from mooreeval.config import VerifyConfig
@@ -17,6 +15,7 @@ from mooreeval.errors import UsageError
 from mooreeval.render import strict_json
 from mooreeval.render_admission import print_admissions, summary
 from mooreeval.task import Task
+from musacoder.progress import progress
 
 if TYPE_CHECKING:
     from mooreeval.admit import Admitted
@@ -62,7 +61,7 @@ def _admit(
 ) -> None:
     from mooreeval.admit import Admitter
 
-    with Admitter(config) as admitter, _progress(len(tasks), quiet=as_json, verbose=verbose) as advance:
+    with Admitter(config) as admitter, progress("admitting", len(tasks), quiet=as_json, verbose=verbose) as advance:
 
         def note(admitted: Admitted) -> None:
             found[admitted.index] = admitted
@@ -87,28 +86,6 @@ def _short(task: Task, admitted: Admitted) -> str:
         return f"{task.task_id}: not judged ({admitted.error})"
     kinds = ", ".join(reason.kind for reason in admitted.admission.reasons)
     return f"{task.task_id}: {admitted.admission.outcome.value}" + (f" ({kinds})" if kinds else "")
-
-
-@contextmanager
-def _progress(total: int, *, quiet: bool, verbose: bool) -> Generator[Callable[[str], Any]]:
-    """A callback for lines: a live one on a terminal, one for each task where output goes elsewhere."""
-    console = Console(stderr=True, highlight=False)
-    if quiet and not verbose:
-        yield lambda _line: None
-    elif console.is_terminal:
-        columns = (
-            TextColumn("admitting"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[last]}", markup=False),
-        )
-        with Progress(*columns, console=console, transient=True) as progress:
-            bar = progress.add_task("", total=total, last="starting")
-            yield lambda line: progress.update(bar, advance=1, last=line)
-    else:
-        done = iter(range(1, total + 1))
-        yield lambda line: console.print(f"{next(done):>3}/{total} {line}", markup=False, soft_wrap=True)
 
 
 def _tell(tasks: Sequence[Task], found: dict[int, Admitted], seconds: float, *, as_json: bool, verbose: bool) -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from rich.console import Console
 from rich.padding import Padding
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from mooreeval import gallery
@@ -23,6 +21,7 @@ from mooreeval.render import STYLES, found_line, strict_json
 from mooreeval.task import load_task
 from mooreeval.verdict import Status, Verdict
 from musacoder.preparation import announce_preparation
+from musacoder.progress import progress
 
 
 @dataclass(frozen=True)
@@ -120,38 +119,19 @@ def _judge(
     from mooreeval.verify import LocalVerifier, Outcome
 
     pairs = [(load_task(e.task_path), load_candidate(e.candidate_path)) for e in entries]
-    with LocalVerifier(config) as verifier, _progress(len(entries), quiet=as_json, verbose=verbose) as advance:
+    with (
+        LocalVerifier(config) as verifier,
+        progress("judging", len(entries), quiet=as_json, verbose=verbose) as advance,
+    ):
         announce_preparation(verifier)
 
         def note(outcome: Outcome) -> None:
             entry, verdict = entries[outcome.index], outcome.verdict
             told = surprise(verdict, entry.expected) if verdict else f"not judged: {outcome.error}"
             rows[outcome.index] = row = Row(entry, verdict, told)
-            advance(row)
+            advance(_short(row))
 
         verifier.verify_many(pairs, workers=workers, on_outcome=note)
-
-
-@contextmanager
-def _progress(total: int, *, quiet: bool, verbose: bool) -> Generator[Any]:
-    """A callback for rows: a live line on a terminal, one line for each verdict where output goes elsewhere."""
-    console = Console(stderr=True, highlight=False)
-    if quiet and not verbose:
-        yield lambda _row: None
-    elif console.is_terminal:
-        columns = (
-            TextColumn("judging"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[last]}", markup=False),
-        )
-        with Progress(*columns, console=console, transient=True) as progress:
-            bar = progress.add_task("", total=total, last="starting")
-            yield lambda row: progress.update(bar, advance=1, last=_short(row))
-    else:
-        done = iter(range(1, total + 1))
-        yield lambda row: console.print(f"{next(done):>3}/{total} {_short(row)}", markup=False, soft_wrap=True)
 
 
 def _short(row: Row) -> str:
