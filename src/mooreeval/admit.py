@@ -11,28 +11,20 @@ failure of the judge raises NotJudged after one more try where that may help. Sa
 
 from __future__ import annotations
 
-import contextlib
-import tempfile
-import threading
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from mooreeval.admission import Admission, Outcome, admission_key, keep_admission, known_admission
-from mooreeval.backends import choose_backend
-from mooreeval.cache import CLOSED, FileCache
+from mooreeval.cache import FileCache
 from mooreeval.config import VerifyConfig
-from mooreeval.errors import NotJudged, TaskError, Transient
-from mooreeval.execute.children import take_launcher
+from mooreeval.errors import NotJudged, TaskError
 from mooreeval.execute.examination import Examination
-from mooreeval.execute.seeds import new_secret
 from mooreeval.many import as_completed
-from mooreeval.space import require_space
+from mooreeval.on_this_machine import OnThisMachine
 from mooreeval.task import Task
-from mooreeval.verify import SCRATCH_REMEDY, TRIES, one_line, told_where_space_ends, versions
+from mooreeval.verify import one_line, versions
 
 Progress = Callable[[str], None]
 _DEPEND_ON_THE_MACHINE = {"too_slow", "does_not_fit"}  # refusals that are not kept
@@ -47,32 +39,11 @@ class Admitted:
     error: NotJudged | TaskError | None = None
 
 
-class Admitter:
+class Admitter(OnThisMachine):
     """Admits tasks on this machine. A context manager: leaving it ends every process."""
 
     def __init__(self, config: VerifyConfig | None = None) -> None:
-        config = config or VerifyConfig()
-        self.config = config.with_backend(choose_backend(config.backend))
-        self.secret = self.config.seed or new_secret()
-        self._closed = threading.Event()
-        self._toolchain: Any = _toolchain(self.config)
-        with told_where_space_ends(Path(tempfile.gettempdir())):
-            self._launcher = take_launcher()
-        self._launcher.start()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End every process; idempotent."""
-        self._closed.set()  # first: what is lost now is not tried again
-        self._toolchain.close()
-        self._launcher.close()
+        super().__init__(config, _toolchain)
 
     def known(self, task: Task) -> Admission | None:
         """The admission that is kept for this task, under this configuration, seed and these versions, if any."""
@@ -85,10 +56,8 @@ class Admitter:
         """The admission of one task. `again`: examine it whatever is known; `progress` is told each stage's name."""
         if not again and (found := self.known(task)):
             return found
-        with told_where_space_ends(self._launcher.root):
-            require_space(self._launcher.root, SCRATCH_REMEDY)
-            self._toolchain.cache.require_space()
-            admission = self._tried(task, progress or (lambda _stage: None))
+        self._require_space()
+        admission = self._tried(lambda: self._examined(task, progress or (lambda _stage: None)))
         if not _DEPEND_ON_THE_MACHINE & {reason.kind for reason in admission.reasons}:
             keep_admission(self._toolchain.cache, admission)
         return admission
@@ -115,14 +84,6 @@ class Admitter:
             return Admitted(index, self.admit(task, again=again))
         except (NotJudged, TaskError) as error:
             return Admitted(index, None, error)
-
-    def _tried(self, task: Task, progress: Progress) -> Admission:
-        for _attempt in range(1, TRIES):
-            with contextlib.suppress(Transient):
-                return self._examined(task, progress)
-            if self._closed.is_set():
-                raise NotJudged(CLOSED)
-        return self._examined(task, progress)
 
     def _examined(self, task: Task, progress: Progress) -> Admission:
         examination = Examination(task, self.config, self.secret, self._launcher, self._toolchain, progress)

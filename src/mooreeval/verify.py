@@ -11,45 +11,38 @@ one more try where that may help. Safe to call from several threads: each call h
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import platform
 import sys
-import tempfile
-import threading
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Protocol
 
 from mooreeval.admission import admission_key, known_admission
 from mooreeval.audit import Audit, told
-from mooreeval.backends import BackendInfo, available_backends, choose_backend
-from mooreeval.cache import CLOSED
+from mooreeval.backends import BackendInfo, available_backends
 from mooreeval.candidate import Candidate, NoCandidate
 from mooreeval.config import VerifyConfig
-from mooreeval.errors import NotJudged, TaskError, Transient
+from mooreeval.errors import NotJudged, TaskError
 from mooreeval.execute import conclude
-from mooreeval.execute.children import take_launcher
+from mooreeval.execute.case import Case
 from mooreeval.execute.compile_baseline import add_compile_baseline
 from mooreeval.execute.conclude import Conclusion
 from mooreeval.execute.evidence import Evidence
 from mooreeval.execute.judge import Judgement
 from mooreeval.execute.profiling import make_profile
-from mooreeval.execute.seeds import derive_seed, new_secret
+from mooreeval.execute.seeds import derive_seed
 from mooreeval.many import as_completed
-from mooreeval.space import is_no_space, no_space, require_space
+from mooreeval.on_this_machine import OnThisMachine, told_where_space_ends
 from mooreeval.task import Task
 from mooreeval.verdict import SandboxUsed, Status, TaskAdmission, Verdict
 
 __all__ = ["BackendInfo", "LocalVerifier", "Outcome", "ScriptedVerifier", "Verifier", "available_backends"]
 
 Progress = Callable[[str], None]
-TRIES = 2
 _MOST_USES = 64  # of operators and kernels that a verdict lists
-SCRATCH_REMEDY = "set TMPDIR to another folder"
 
 
 class Verifier(Protocol):
@@ -69,34 +62,13 @@ class Outcome:
     error: NotJudged | TaskError | None = None
 
 
-class LocalVerifier:
+class LocalVerifier(OnThisMachine):
     """Judges on this machine. A context manager: leaving it ends every process and removes every scratch folder."""
 
     def __init__(self, config: VerifyConfig | None = None) -> None:
-        config = config or VerifyConfig()
-        self.config = config.with_backend(choose_backend(config.backend))
-        self.secret = config.seed or new_secret()
-        self._toolchain: Any = _toolchain(self.config)
+        super().__init__(config, _toolchain)
         is_real = _kind_of_evidence(self.config.backend) == "device"
         self.audit = Audit((self.config.cuda if is_real else self.config.simulator).audit_share)
-        with told_where_space_ends(Path(tempfile.gettempdir())):
-            self._launcher = take_launcher()
-        self._launcher.start()
-        self._closed = threading.Event()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End every process of this verifier, compilers too, and whatever waits for one; idempotent."""
-        self._closed.set()  # first: what is lost now is not tried again
-        self._toolchain.close()
-        self._launcher.close()
 
     def needs_preparation(self) -> bool:
         """Whether the next verdict waits for what is built once a machine and PyTorch version, about a minute."""
@@ -113,10 +85,7 @@ class LocalVerifier:
         self._require_space()
         with told_where_space_ends(self._launcher.root):
             self._toolchain.prepare()
-            for _attempt in range(1, TRIES):
-                with contextlib.suppress(Transient):
-                    return self._judge_unless_closed(task, candidate, report)
-            return self._judge_unless_closed(task, candidate, report)
+        return self._tried(lambda: self._judge(task, candidate, report))
 
     def verify_many(
         self,
@@ -139,21 +108,7 @@ class LocalVerifier:
         except (NotJudged, TaskError) as error:
             return Outcome(index, None, error)
 
-    def _require_space(self) -> None:
-        with told_where_space_ends(self._launcher.root):
-            require_space(self._launcher.root, SCRATCH_REMEDY)
-            self._toolchain.cache.require_space()
-
     # --------------------------------------------------------------------------------------------------------- verdict
-    def _judge_unless_closed(self, task: Task, candidate: Candidate, progress: Progress) -> Verdict:
-        """What is lost because this verifier was closed is nobody's fault, and not tried again."""
-        try:
-            return self._judge(task, candidate, progress)
-        except (Transient, TaskError) as error:
-            if self._closed.is_set():
-                raise NotJudged(CLOSED) from error
-            raise
-
     def _judge(self, task: Task, candidate: Candidate, progress: Progress) -> Verdict:
         verdict = self._judge_with(self._toolchain, task, candidate, progress)
         draw = derive_seed(self.secret, "audit", task.task_hash, candidate.candidate_hash)
@@ -173,10 +128,10 @@ class LocalVerifier:
         parts = (task, candidate, self.config, self.secret, self._launcher, toolchain, progress)
         admission = self._admission(task, toolchain)
         for last in (False, True):
-            judgement = Judgement(*parts, admission=admission)
+            judgement = Judgement(Case(*parts, admission))
             conclusion = judgement.conclude()
             if conclude.sizes_may_be_at_fault(conclusion, judgement.evidence):
-                careful = Judgement(*parts, careful=True, admission=admission)
+                careful = Judgement(Case(*parts, admission), careful=True)
                 if confirmed := careful.confirm(judgement.evidence):
                     judgement, conclusion = careful, confirmed
             conclusion = conclude.shape_specialised(conclusion, judgement.evidence.forced)
@@ -197,7 +152,7 @@ class LocalVerifier:
     def _verdict(
         self, task: Task, candidate: Candidate | NoCandidate, conclusion: Conclusion, evidence: Evidence
     ) -> Verdict:
-        real = _kind_of_evidence(self.config.backend) == "device"
+        held = evidence.device_seconds > 0 and _kind_of_evidence(self.config.backend) == "device"
         return Verdict(
             status=conclusion.status,
             reason=one_line(conclusion.reason),
@@ -236,10 +191,8 @@ class LocalVerifier:
             config_hash=self.config.config_hash(),
             config=self.config.of_the_verdict(),
             stage_seconds=evidence.stage_seconds,
-            device_seconds=round(evidence.device_seconds, 4) if evidence.device_seconds and real else None,
-            shared_device_seconds=round(evidence.shared_device_seconds, 4)
-            if evidence.device_seconds and real
-            else None,
+            device_seconds=round(evidence.device_seconds, 4) if held else None,
+            shared_device_seconds=round(evidence.shared_device_seconds, 4) if held else None,
         )
 
 
@@ -265,17 +218,6 @@ def _require_nouns(task: Any, candidate: Any) -> None:
         )
 
 
-@contextlib.contextmanager
-def told_where_space_ends(scratch: Path) -> Generator[None]:
-    """NotJudged with a remedy where a folder's disk is full."""
-    try:
-        yield
-    except OSError as error:
-        if is_no_space(error):
-            raise no_space(scratch, SCRATCH_REMEDY) from error
-        raise
-
-
 def one_line(text: str) -> str:
     """Text of unknown origin as one line that a terminal may print."""
     joined = " ".join(text.split())
@@ -299,8 +241,9 @@ class ScriptedVerifier:
         return answer
 
 
+@functools.cache
 def versions() -> dict[str, str]:
-    """Software that a verdict depends on, without importing any of it."""
+    """Software that a verdict depends on, without importing any of it. Not to be changed."""
     found = {"python": platform.python_version(), "platform": f"{sys.platform}-{platform.machine()}"}
     for name in ("musacoder", "torch", "numpy"):
         try:

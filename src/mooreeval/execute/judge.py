@@ -9,25 +9,20 @@ judge's own, which no candidate's process can reach. Imports no torch.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from mooreeval.candidate import Candidate
-from mooreeval.config import VerifyConfig
 from mooreeval.errors import NotJudged, TaskError
 from mooreeval.execute import conclude
 from mooreeval.execute.answers import LoadAnswer, TrialAnswer
 from mooreeval.execute.asking import ask
 from mooreeval.execute.case import Case
-from mooreeval.execute.children import Child, ChildEnded, Launcher
+from mooreeval.execute.children import Child, ChildEnded
 from mooreeval.execute.conclude import Conclusion
 from mooreeval.execute.evidence import Evidence
 from mooreeval.execute.reading import kinds_of, read_source
 from mooreeval.execute.running import AskedForMore, Run
 from mooreeval.execute.schedule import Schedule
-from mooreeval.task import Task
-from mooreeval.toolchains.base import BuildFailure, Toolchain
+from mooreeval.toolchains.base import BuildFailure
 from mooreeval.toolchains.locate import in_own_line, in_own_lines
-from mooreeval.verdict import Reduction, Status, TaskAdmission
+from mooreeval.verdict import Reduction, Status
 
 STAND_IN_SECONDS = 10.0  # the recorder's forward pass computes nothing of interest
 
@@ -35,23 +30,12 @@ STAND_IN_SECONDS = 10.0  # the recorder's forward pass computes nothing of inter
 class Judgement:
     """Judges one candidate once."""
 
-    def __init__(
-        self,
-        task: Task,
-        candidate: Candidate,
-        config: VerifyConfig,
-        secret: str,
-        launcher: Launcher,
-        toolchain: Toolchain,
-        progress: Callable[[str], None],
-        careful: bool = False,
-        admission: TaskAdmission | None = None,
-    ) -> None:
-        self._case = Case(task, candidate, config, secret, launcher, toolchain, progress, admission)
-        self.task, self.candidate, self.config, self.evidence = task, candidate, config, self._case.evidence
+    def __init__(self, case: Case, *, careful: bool = False) -> None:
+        self._case = case
+        self.task, self.candidate, self.config, self.evidence = case.task, case.candidate, case.config, case.evidence
         self._careful = careful  # sizes are reduced with whatever the candidate may rest on in mind
         self._forward_recorded = False
-        self._processes, self._toolchain, self._legality = self._case.processes, toolchain, self._case.legality
+        self._processes, self._toolchain, self._legality = case.processes, case.toolchain, case.legality
 
     def conclude(self) -> Conclusion:
         """Run the stages in order until one of them ends the judgement."""

@@ -97,18 +97,14 @@ class Run:
 
     def _followed(self, child: Child, job: Callable[[], Any]) -> Any:
         """What the candidate's process is asked to do, or how it ended; where nothing is timed, it may leave then."""
-        leaving = [] if self._processes.on_device else [child]
         try:
             return job()
         except ChildEnded as end:
             return self._case.ended(end, child, "while it ran")
-        except AskedForMore:
-            leaving = [child]
-            raise
         finally:
             self.evidence.output_tail = child.log_tail() or None
-            for each in leaving:
-                each.leave()
+            if not self._processes.on_device:
+                child.leave()
 
     def _is_to_be_timed(self, conclusion: Conclusion) -> bool:
         return conclusion.status is Status.CORRECT and self._processes.on_device and self.config.timing.enabled

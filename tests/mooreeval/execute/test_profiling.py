@@ -217,6 +217,7 @@ def program(tmp_path: Path, request: dict) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def request_of(verifier, scale_task):
     """A function that gives the request for a candidate, with its artefacts built for the simulator."""
+    from mooreeval.execute.case import Case
     from mooreeval.execute.judge import Judgement
     from mooreeval.execute.profiling import _request
 
@@ -224,7 +225,7 @@ def request_of(verifier, scale_task):
         toolchain, launcher = verifier._toolchain, verifier._launcher
         toolchain.prepare()
         parts = scale_task, candidate, verifier.config, verifier.secret, launcher, toolchain, lambda _stage: None
-        judgement = Judgement(*parts)
+        judgement = Judgement(Case(*parts))
         assert judgement.conclude().status == "correct"
         options = {**toolchain.device_options(), "memory_bytes": 1 << 28, "threads": 1}
         return _request(scale_task, candidate, verifier.config, verifier.secret, options, judgement.evidence)
