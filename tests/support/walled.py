@@ -50,19 +50,21 @@ def launcher_in(mode: str) -> Iterator[Launcher]:
             os.environ[VARIABLE] = before
 
 
-def ended(launcher: Launcher, code: str, seconds: float = 60.0, **limits: int) -> tuple[ChildEnded, str]:
-    """How a child ends that runs this code, and what it printed."""
+def ended(
+    launcher: Launcher, code: str, seconds: float = 60.0, *, device: bool = False, **limits: int
+) -> tuple[ChildEnded, str]:
+    """How a child ends that runs this code, and what it printed. `device`: one that may use real devices."""
     task = "import json, os, socket, subprocess, sys, time\n" + textwrap.dedent(code) + "\nos._exit(0)\n"
     fields = {"name": "t", "code": task, "candidate_text": "", "budget": None, "weight_seed": 1, "example_seed": 1}
-    with launcher.spawn("reference", {**LIMITS, **limits}) as child:
+    with launcher.spawn("reference", {**LIMITS, **limits}, device=device) as child:
         with pytest.raises(ChildEnded) as end:
             child.ask("prepare", fields, {}, seconds)
         return end.value, child.log_tail()
 
 
-def told(launcher: Launcher, code: str, **limits: int) -> Any:
+def told(launcher: Launcher, code: str, *, device: bool = False, **limits: int) -> Any:
     """What code tells by `tell(value)`. Its `tried(action)` is "done" or the name of what was raised."""
-    _end, log = ended(launcher, _TOOLS + textwrap.dedent(code), **limits)
+    _end, log = ended(launcher, _TOOLS + textwrap.dedent(code), device=device, **limits)
     lines = [line.removeprefix(MARK) for line in log.splitlines() if line.startswith(MARK)]
     assert lines, log
     return json.loads(lines[-1])

@@ -121,7 +121,7 @@ def _own_space(spawn: Spawn, descriptors: list[int], rights: Rights) -> tuple[st
         walls.build_root(base, spawn.view(), spawn.limits["disk_bytes"])
         first = _fork_first(descriptors, spawn, f"{base}/proc", lambda: walls.mount_proc(base))
         kernel.change_root(base)
-        walls.close_proc()
+        walls.close_proc(but_own=spawn.device)
         return "root", first
     if not rights.namespaces:
         return "none", None
@@ -200,7 +200,7 @@ def _confine(spawn: Spawn, rights: Rights, space: str, scratch: str) -> None:
     """The last walls, which a process puts up around itself."""
     kernel.give_up_rights()
     if space != "root" and rights.landlock:
-        landlock.restrict_to(replace(spawn.view(), writable=(scratch,)))
+        landlock.restrict_to(replace(spawn.view(), writable=(scratch,)), names_threads=spawn.device)
     if rights.calls:
         filter_ = seccomp.FOR_A_PROFILER if spawn.is_profiler else seccomp.Filter()
         if space in ("none", "nets") and not spawn.is_profiler:

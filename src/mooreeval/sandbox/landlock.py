@@ -22,6 +22,7 @@ _REFER, _TRUNCATE = 1 << 13, 1 << 14
 _BIND_AND_CONNECT_TCP = 3
 _ABSTRACT_SOCKETS_AND_SIGNALS = 3
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
+_OWN_THREADS = "/proc/self/task"
 _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE
 
 
@@ -41,8 +42,11 @@ def version() -> int:
     return 0
 
 
-def restrict_to(view: View, *, processes: tuple[str, ...] = ("/proc",)) -> None:
-    """Confine this process and its future children to a view; for good. Needs `no_new_privs`."""
+def restrict_to(view: View, *, names_threads: bool = False) -> None:
+    """Confine this process and its future children to a view; for good. Needs `no_new_privs`.
+
+    /proc can be read. `names_threads`: this process alone can write to the files of its own threads, as CUDA does.
+    """
     found = version()
     handled = _READ | _WRITE_FILE | _CHANGE_FOLDERS | (_REFER if found >= 2 else 0) | (_TRUNCATE if found >= 3 else 0)
     rules = _Ruleset(
@@ -53,12 +57,15 @@ def restrict_to(view: View, *, processes: tuple[str, ...] = ("/proc",)) -> None:
     size = 24 if found >= 6 else 16 if found >= 4 else 8
     ruleset = kernel.syscall(_CREATE, ctypes.byref(rules), ctypes.c_size_t(size), ctypes.c_uint32(0))
     try:
-        for path in (*view.readable, *processes):
+        for path in (*view.readable, "/proc"):
             _allow(ruleset, path, _READ)
         for path in view.nodes:
             _allow(ruleset, path, handled & (_READ | _WRITE_FILE | _TRUNCATE))
         for path in view.writable:
             _allow(ruleset, path, handled)
+        if names_threads:
+            _allow(ruleset, _OWN_THREADS, handled & (_READ | _WRITE_FILE | _TRUNCATE))
+            os.open(_OWN_THREADS, os.O_PATH | os.O_CLOEXEC)  # the rule is of an inode, which lives while this is open
         kernel.syscall(_RESTRICT, ruleset, ctypes.c_uint32(0))
     finally:
         os.close(ruleset)

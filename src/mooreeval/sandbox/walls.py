@@ -2,7 +2,8 @@
 
 /            a small tmpfs, read-only; system folders and Python are bound into it, read-only
 /dev         the harmless nodes, and those of real devices where the view has them
-/proc        of the process's own PID namespace, read-only: whoever is root may write to the kernel's settings there
+/proc        of the process's own PID namespace, read-only: whoever is root may write to the kernel's settings there.
+             With a device only its processes' own files can be written: a CUDA driver names its threads there
 /scratch     a tmpfs of bounded size: the only place to write, gone with the last process; /tmp and /dev/shm lead to it
 """
 
@@ -61,9 +62,21 @@ def mount_proc(base: str = "") -> None:
     kernel.mount("proc", f"{base}/proc", "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
 
 
-def close_proc() -> None:
-    """Nothing more can be written to /proc."""
-    kernel.restrict_mounts("/proc", kernel.ATTR_RDONLY)
+def close_proc(*, but_own: bool = False) -> None:
+    """Nothing more can be written to /proc; `but_own`: to nothing but the files of the namespace's own processes.
+
+    CUDA writes to /proc/self/task/TID/comm when it starts a thread, and where that fails it does not open the device.
+    """
+    if not but_own:
+        kernel.restrict_mounts("/proc", kernel.ATTR_RDONLY)
+        return
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit() or entry.is_symlink():
+            continue
+        mode = entry.stat(follow_symlinks=False).st_mode
+        if stat.S_ISDIR(mode) or mode & 0o222:
+            kernel.mount(entry.path, entry.path, None, kernel.MS_BIND)
+            kernel.restrict_mounts(entry.path, kernel.ATTR_RDONLY, recursive=False)
 
 
 def works(attempt: Callable[[], object]) -> bool:

@@ -68,10 +68,33 @@ def test_nothing_but_its_scratch_folder_can_be_written(launcher, tmp_path):
     assert told(launcher, "tell(tried(lambda: open('mine', 'w').close()))") == "done"
 
 
-def test_settings_of_the_kernel_cant_be_changed(launcher):
-    files = ["/proc/sys/kernel/core_pattern", "/sys/kernel/mm/transparent_hugepage/enabled", "/proc/sysrq-trigger"]
-    code = f"tell([tried(lambda: os.close(os.open(f, os.O_WRONLY))) for f in {files!r}])"
-    assert "done" not in told(launcher, code)
+@pytest.mark.parametrize("device", [False, True])
+def test_settings_of_the_kernel_cant_be_changed(launcher, device):
+    code = """
+    files = ["/sys/kernel/mm/transparent_hugepage/enabled"]
+    for folder, folders, names in os.walk("/proc"):
+        folders[:] = [name for name in folders if not (folder == "/proc" and name.isdigit())]
+        files += [os.path.join(folder, name) for name in names]
+    opened = [f for f in files if tried(lambda: os.close(os.open(f, os.O_WRONLY))) == "done"]
+    tell(["/proc/sys/kernel/core_pattern" in files, len(files), opened])
+    """
+    seen, count, opened = told(launcher, code, device=device)
+    assert seen
+    assert count > 100
+    assert opened == []
+
+
+def test_a_driver_can_name_its_threads(launcher):
+    code = """
+    import threading
+    leave = threading.Event()
+    thread = threading.Thread(target=leave.wait)
+    thread.start()
+    comm = f"/proc/self/task/{thread.native_id}/comm"
+    tell([tried(lambda: open(comm, "w").write("cuda-EvtHandlr")), open(comm).read()])
+    leave.set()
+    """
+    assert told(launcher, code, device=True) == ["done", "cuda-EvtHandlr\n"]
 
 
 def test_other_processes_cant_be_seen_traced_or_signalled(launcher):
