@@ -38,6 +38,7 @@ NOUNS = (
     "musacoder.demo",
     "musacoder.admit",
     "musacoder.doctor",
+    "musacoder.runlog",
 )
 # None in sys.modules makes every import of that name fail, wherever it is hidden.
 _PROGRAM = "import sys; sys.modules['torch'] = None; import importlib; importlib.import_module(sys.argv[1])"
