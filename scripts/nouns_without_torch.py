@@ -35,6 +35,8 @@ NOUNS = (
     "mooreeval.render_admission",
     "musacoder.start",
     "musacoder.cli",
+    "musacoder.cli_inputs",
+    "musacoder.cli_options",
     "musacoder.demo",
     "musacoder.admit",
     "musacoder.doctor",

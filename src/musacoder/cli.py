@@ -12,10 +12,8 @@ standard output too, as {"error": ..., "exit_code": ...}. Nothing heavy is impor
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import sys
-import tempfile
 import time
 import traceback
 from collections.abc import Generator, Sequence
@@ -24,9 +22,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
-import typer.core
 
-from mooreeval.errors import MooreError, NotJudged, UsageError
+from mooreeval.errors import MooreError, UsageError
+from musacoder.cli_inputs import GALLERY, load_candidate_named, load_task_named, load_tasks_named
+from musacoder.cli_options import BAD_USAGE, NOT_CORRECT, NOT_JUDGED, OK, AsJson, Command, ConfigFile, Settings, Verbose
 from musacoder.start import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -37,17 +36,6 @@ if TYPE_CHECKING:
     from mooreeval.task import Task
     from mooreeval.verdict import Verdict
 
-OK, NOT_CORRECT, BAD_USAGE, NOT_JUDGED = 0, 1, 2, 3
-GALLERY = "gallery:"
-
-
-class _Command(typer.core.TyperCommand):
-    """A command whose usage line says TASK, as the rest of its help does, not {TASK}."""
-
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
-
-
 app = typer.Typer(
     name="musacoder",
     help="Judges GPU kernels written for PyTorch modules.",
@@ -55,11 +43,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-ConfigFile = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="YAML file with the configuration.")]
-Settings = Annotated[list[str] | None, typer.Option("--set", metavar="A.B=C", help="Set one configuration field.")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="More detail; tracebacks on errors.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print strict JSON, and nothing else, on standard output.")]
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -133,7 +116,7 @@ def _root(
         raise typer.Exit(BAD_USAGE)
 
 
-@app.command(cls=_Command)
+@app.command(cls=Command)
 def verify(
     task: Annotated[
         str, typer.Argument(metavar="TASK", help="Python file with Model and get_inputs, or gallery:NAME.")
@@ -162,7 +145,7 @@ def verify(
     options = {"backend": backend, "policy": policy, "protocol": protocol, "seed": seed}
     asked = ["profile.enabled=true"] if profile else []
     loaded = load_config(config, [*(settings or ()), *asked], options)
-    the_task, the_candidate = _load_task(task), _load_candidate(candidate)
+    the_task, the_candidate = load_task_named(task), load_candidate_named(candidate)
     verdict = _judged(the_task, the_candidate, loaded, verbose=verbose, quiet=json)
     if json:
         from mooreeval.render import strict_json
@@ -173,7 +156,7 @@ def verify(
     raise typer.Exit(exit_code(verdict))
 
 
-@app.command(cls=_Command)
+@app.command(cls=Command)
 def admit(
     tasks: Annotated[
         list[str],
@@ -200,13 +183,13 @@ def admit(
     from musacoder.admit import run_admit
 
     loaded = load_config(config, settings or (), {"backend": backend, "protocol": protocol, "seed": seed})
-    read = [task for name in tasks for task in _load_tasks(name)]
+    read = [task for name in tasks for task in load_tasks_named(name)]
     raise typer.Exit(
         run_admit(read, loaded, workers=workers, again=again, record=record, as_json=json, verbose=verbose)
     )
 
 
-@app.command(cls=_Command)
+@app.command(cls=Command)
 def demo(
     only: Annotated[str | None, typer.Option(metavar="TASK", help="Judge the candidates of one task only.")] = None,
     workers: Annotated[int, typer.Option(min=1, max=64, help="Candidates judged at the same time.")] = 2,
@@ -224,7 +207,7 @@ def demo(
     raise typer.Exit(run_demo(loaded, only=only, workers=workers, as_json=json, verbose=verbose))
 
 
-@app.command(cls=_Command)
+@app.command(cls=Command)
 def doctor(json: AsJson = False, verbose: Verbose = False) -> None:
     """Show which backends this machine has, what is missing, and how to get it."""
     from musacoder.doctor import run_doctor
@@ -316,78 +299,3 @@ def _print_verdict(
     print_report(console, verdict, getattr(candidate, "code", None), file_name=file_name, verbose=verbose)
     score = reward(verdict, config.reward)
     console.print(f"  reward {'none' if score is None else f'{score:g}'}", style="dim", markup=False)
-
-
-def _load_tasks(name: str) -> list[Task]:
-    """All tasks that a name stands for."""
-    from mooreeval.task_sources import load_tasks
-
-    if name == GALLERY:
-        from mooreeval import gallery
-
-        return [t for task in dict.fromkeys(e.task_name for e in gallery.load()) for t in _load_tasks(GALLERY + task)]
-    if name.startswith(GALLERY):
-        return [dataclasses.replace(_load_task(name), task_id=name)]
-    return load_tasks(name)
-
-
-def _load_task(name: str) -> Task:
-    from mooreeval.task import load_task
-
-    if name == "-":
-        raise UsageError("TASK must be a file or gallery:NAME; only CANDIDATE may be - (standard input)")
-    if not name.startswith(GALLERY):
-        return load_task(name)
-    from mooreeval import gallery
-
-    paths = {entry.task_name: entry.task_path for entry in gallery.load()}
-    wanted = name.removeprefix(GALLERY)
-    if wanted not in paths:
-        raise UsageError(f"the gallery has no task {wanted!r}; it has {', '.join(sorted(paths))}")
-    return load_task(paths[wanted])
-
-
-def _load_candidate(name: str) -> Candidate | NoCandidate:
-    from mooreeval.candidate import load_candidate
-
-    if name == "-":
-        return _with_hint(_candidate_from_stdin())
-    if not name.startswith(GALLERY):
-        return _with_hint(load_candidate(name))
-    from mooreeval import gallery
-
-    entries = {f"{e.task_name}/{e.candidate_name}": e.candidate_path for e in gallery.load()}
-    wanted = name.removeprefix(GALLERY)
-    if wanted not in entries:
-        task = wanted.partition("/")[0]
-        near = [e for e in entries if e.startswith(task + "/")]
-        listed = (
-            f"of that task it has {', '.join(near)}" if near else "write gallery:TASK/NAME, e.g. gallery:relu/plain"
-        )
-        raise UsageError(f"the gallery has no candidate {wanted!r}; {listed}")
-    return load_candidate(entries[wanted])
-
-
-def _with_hint(candidate: Candidate | NoCandidate) -> Candidate | NoCandidate:
-    """CUDA source alone is nothing to judge: who gives it is told what is missing."""
-    from mooreeval.candidate import Candidate
-
-    if isinstance(candidate, Candidate) or "__global__" not in candidate.text or "ModelNew" in candidate.text:
-        return candidate
-    hint = "CUDA source must stand in a Python file whose ModelNew calls it through load_inline (see the README)"
-    return dataclasses.replace(candidate, reason=f"{candidate.reason}; {hint}")
-
-
-def _candidate_from_stdin() -> Candidate | NoCandidate:
-    from mooreeval.candidate import MAX_ANSWER_BYTES, load_candidate
-
-    if sys.stdin is None or sys.stdin.closed:
-        raise UsageError("there is no standard input to read the candidate from")
-    data = sys.stdin.buffer.read(MAX_ANSWER_BYTES + 1)  # one more, so that what is too long is seen to be
-    with tempfile.TemporaryDirectory(prefix="musacoder-") as folder:
-        file = Path(folder) / "stdin"
-        try:
-            file.write_bytes(data)
-        except OSError as error:
-            raise NotJudged(f"cannot keep standard input in {folder}: {error.strerror}") from None
-        return load_candidate(file)

@@ -1,0 +1,24 @@
+"""What the commands share: the form of their usage lines, their common options, their exit codes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import typer.core
+
+OK, NOT_CORRECT, BAD_USAGE, NOT_JUDGED = 0, 1, 2, 3
+
+
+class Command(typer.core.TyperCommand):
+    """A command whose usage line says TASK, as the rest of its help does, not {TASK}."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+
+
+ConfigFile = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="YAML file with the configuration.")]
+Settings = Annotated[list[str] | None, typer.Option("--set", metavar="A.B=C", help="Set one configuration field.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="More detail; tracebacks on errors.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print strict JSON, and nothing else, on standard output.")]
