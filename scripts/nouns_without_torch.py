@@ -41,6 +41,7 @@ NOUNS = (
     "musacoder.admit",
     "musacoder.doctor",
     "musacoder.runlog",
+    "musacoder.suites",
 )
 # None in sys.modules makes every import of that name fail, wherever it is hidden.
 _PROGRAM = "import sys; sys.modules['torch'] = None; import importlib; importlib.import_module(sys.argv[1])"

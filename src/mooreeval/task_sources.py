@@ -3,7 +3,8 @@
     load_tasks(spec) -> rows (task_id, level, code, source) -> make_task -> filtered by levels and ids
 
 Rows use our column names (`task_id`, `level`, `code`) or those of KernelBench's data set (`problem_id`, `name`,
-`level`, `code`). A bad row is an error that names its file and row; nothing is skipped silently.
+`level`, `code`). A bad row is an error that names its file and row; nothing is skipped silently. A file of a folder
+that is no task is an error too, or is handed to whoever asked for such files.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -27,9 +28,15 @@ _LEVEL_SPLIT = re.compile(r"level_?(\d+)", re.IGNORECASE)
 _SAVED_DATASET_FILES = ("dataset_dict.json", "state.json")
 _DATA_SUFFIXES = frozenset((".parquet", ".jsonl", ".json", ".csv", ".arrow"))
 
+NoTask = Callable[[Path, TaskError], None]
+
 
 def load_tasks(
-    spec: str | Path, *, levels: Iterable[int] | None = None, ids: Iterable[str] | None = None
+    spec: str | Path,
+    *,
+    levels: Iterable[int] | None = None,
+    ids: Iterable[str] | None = None,
+    on_no_task: NoTask | None = None,
 ) -> list[Task]:
     """All tasks that `spec` names, in natural order of their ids.
 
@@ -38,6 +45,7 @@ def load_tasks(
             `save_to_disk` lays it out), or a Hugging Face data set id (`owner/name`).
         levels: keep only these levels.
         ids: keep only these task ids, each of which must exist.
+        on_no_task: called with each Python file of a folder that is no task, which is then left out.
 
     Raises:
         UsageError: nothing there, an unknown kind of file, a missing package, an unknown id.
@@ -45,7 +53,7 @@ def load_tasks(
     """
     wanted_levels = None if levels is None else set(levels)
     wanted_ids = None if ids is None else set(ids)
-    found = _read(spec)
+    found = _read(spec, on_no_task)
     if not found:
         raise UsageError(f"no tasks in {spec}")
     _refuse_duplicates(found)
@@ -58,10 +66,10 @@ def load_tasks(
     ]
     if not kept:
         raise UsageError(f"none of the {len(found)} tasks in {spec} is of level {sorted(wanted_levels or ())}")
-    return sorted(kept, key=lambda task: _natural(task.task_id))
+    return sorted(kept, key=lambda task: natural(task.task_id))
 
 
-def _read(spec: str | Path) -> list[Task]:
+def _read(spec: str | Path, on_no_task: NoTask | None) -> list[Task]:
     path = Path(spec)
     try:
         is_folder, exists = path.is_dir(), path.exists()
@@ -70,7 +78,7 @@ def _read(spec: str | Path) -> list[Task]:
     if is_folder and any((path / name).is_file() for name in _SAVED_DATASET_FILES):
         return list(_from_saved_dataset(path))
     if is_folder:
-        return list(_from_folder(path)) or list(_from_data_files(path))
+        return list(_from_folder(path, on_no_task)) or list(_from_data_files(path))
     if exists:
         return list(_from_file(path))
     if _HUB_ID.fullmatch(str(spec)) and path.suffix != ".py":
@@ -90,8 +98,19 @@ def _from_file(path: Path) -> Iterator[Task]:
             raise UsageError(f"{path}: tasks come from .py, .jsonl or .parquet files, not {suffix or 'this'}")
 
 
-def _from_folder(root: Path) -> Iterator[Task]:
+def _from_folder(root: Path, on_no_task: NoTask | None) -> Iterator[Task]:
     """Every Python file below `root`, except hidden ones and those that begin with an underscore."""
+    for path, task_id, level in _python_files(root):
+        try:
+            yield make_task(task_id, load_task(path).code, level=level, source=str(path))
+        except TaskError as error:
+            if on_no_task is None:
+                raise
+            on_no_task(path, error)
+
+
+def _python_files(root: Path) -> Iterator[tuple[Path, str, int | None]]:
+    """Path, task id and level of each."""
     # The root's own name counts, so that `KernelBench/level1` gives the same ids as `KernelBench`.
     base = root.resolve().name
     for folder, subfolders, files in os.walk(root):
@@ -102,8 +121,7 @@ def _from_folder(root: Path) -> Iterator[Task]:
             path = Path(folder, name)
             relative = path.relative_to(root).parts
             task_id, level = id_and_level((base, *relative))
-            task_id = task_id if level is not None else "/".join(relative).removesuffix(".py")
-            yield make_task(task_id, load_task(path).code, level=level, source=str(path))
+            yield path, task_id if level is not None else "/".join(relative).removesuffix(".py"), level
 
 
 def _from_jsonl(path: Path) -> Iterator[Task]:
@@ -223,6 +241,6 @@ def _first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
 
 
-def _natural(text: str) -> list[tuple[int, int, str]]:
+def natural(text: str) -> list[tuple[int, int, str]]:
     """Sort key that puts `2_x` before `10_x`."""
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", text) if part]

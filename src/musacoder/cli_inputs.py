@@ -22,11 +22,9 @@ def load_tasks_named(name: str) -> list[Task]:
     from mooreeval.task_sources import load_tasks
 
     if name == GALLERY:
-        from mooreeval import gallery
+        from musacoder.suites import gallery_tasks
 
-        return [
-            t for task in dict.fromkeys(e.task_name for e in gallery.load()) for t in load_tasks_named(GALLERY + task)
-        ]
+        return gallery_tasks()
     if name.startswith(GALLERY):
         return [dataclasses.replace(load_task_named(name), task_id=name)]
     return load_tasks(name)

@@ -1,0 +1,142 @@
+"""A suite is what its source says, and the same tasks are chosen wherever it is asked for again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.cli import TASK, candidate
+
+from mooreeval import gallery
+from mooreeval.errors import TaskError, UsageError
+from musacoder.suites import SuiteConfig, load_suite
+
+NAMES = {1: ["1_Square_matmul", "2_Standard_matmul", "10_Conv", "19_ReLU"], 2: ["1_Conv_ReLU", "2_Gemm_GELU"]}
+
+
+@pytest.fixture
+def checkout(tmp_path) -> Path:
+    """Laid out as KernelBench is, with programs around the tasks."""
+    for level, names in NAMES.items():
+        folder = tmp_path / "checkout" / "KernelBench" / f"level{level}"
+        folder.mkdir(parents=True)
+        for name in names:
+            (folder / f"{name}.py").write_text(f"# {level} {name}\n{TASK}")
+    (tmp_path / "checkout" / "src").mkdir()
+    (tmp_path / "checkout" / "src" / "eval.py").write_text("def main(): ...\n")
+    return tmp_path / "checkout"
+
+
+def ids(**fields: object) -> list[str]:
+    return [t.task.task_id for t in load_suite(SuiteConfig.model_validate(fields)).tasks]
+
+
+def test_the_gallery_is_a_suite():
+    suite = load_suite(SuiteConfig(source="gallery"))
+    names = {entry.task_name for entry in gallery.load()}
+    assert {t.task.task_id for t in suite.tasks} == {f"gallery:{name}" for name in names}
+    assert suite.no_tasks == ()
+
+
+def test_a_checkout_of_kernelbench_gives_its_tasks_in_natural_order_and_none_of_its_programs(checkout):
+    suite = load_suite(SuiteConfig(source=str(checkout)))
+    assert [t.task.task_id for t in suite.tasks] == [f"level{n}/{name}" for n in (1, 2) for name in NAMES[n]]
+    assert [t.level for t in suite.tasks] == ["1"] * 4 + ["2"] * 2
+    assert suite.no_tasks == ()
+    assert ids(source=str(checkout / "KernelBench" / "level2")) == ["level2/1_Conv_ReLU", "level2/2_Gemm_GELU"]
+
+
+@pytest.mark.parametrize(
+    ("choice", "found"),
+    [
+        ({"levels": 2}, ["level2/1_Conv_ReLU", "level2/2_Gemm_GELU"]),
+        ({"ids": 19}, ["level1/19_ReLU"]),
+        ({"ids": [1], "levels": ["2"]}, ["level2/1_Conv_ReLU"]),
+        ({"ids": ["level1/2", "level1/19_ReLU"]}, ["level1/2_Standard_matmul", "level1/19_ReLU"]),
+        ({"ids": "2_Gemm_GELU"}, ["level2/2_Gemm_GELU"]),
+        ({"names": "*MATMUL*"}, ["level1/1_Square_matmul", "level1/2_Standard_matmul"]),
+        ({"names": ["*conv*", "level2/*"], "levels": "1"}, ["level1/10_Conv"]),
+    ],
+)
+def test_tasks_are_chosen_by_level_id_and_name(checkout, choice, found):
+    assert ids(source=str(checkout), **choice) == found
+
+
+@pytest.mark.parametrize(
+    ("choice", "told"),
+    [
+        ({"levels": 7}, "no level 7; it has e.g. 1, 2"),
+        ({"ids": ["19", "99", "relu"]}, "no task 99, relu; it has e.g. level1/1_Square_matmul"),
+        ({"names": "*softmax*"}, "none of the 6 tasks"),
+        ({"ids": 19, "levels": 2}, "none of the 6 tasks"),
+        ({"draw": 7}, "7 tasks are to be drawn, but only 6"),
+        ({"source": "no/such/folder"}, "no such file or folder"),
+        ({"source": None}, "name the suite: gallery, bundled"),
+    ],
+)
+def test_a_choice_that_is_not_there_is_one_clear_line(checkout, choice, told):
+    with pytest.raises(UsageError, match=told) as refused:
+        ids(**{"source": str(checkout), **choice})
+    assert "\n" not in str(refused.value)
+
+
+def test_a_draw_depends_on_its_seed_and_the_ids_alone(checkout):
+    first = ids(source=str(checkout), draw=3)
+    assert len(first) == 3
+    assert first == ids(source=str(checkout), draw=3)
+    assert set(ids(source=str(checkout), draw=2)) < set(first)
+    assert {tuple(ids(source=str(checkout), draw=3, seed=seed)) for seed in range(8)} != {tuple(first)}
+    copy = checkout.parent / "tasks.jsonl"  # the same tasks in another order, from another kind of source
+    rows = [(f"level{n}/{name}", n) for n in (2, 1) for name in reversed(NAMES[n])]
+    copy.write_text("".join(json.dumps({"task_id": i, "level": n, "code": TASK}) + "\n" for i, n in rows))
+    assert ids(source=str(copy), draw=3) == first
+
+
+def test_files_that_are_no_tasks_are_named_and_left_out(tmp_path):
+    (tmp_path / "good.py").write_text(TASK)
+    (tmp_path / "answer.py").write_text(candidate("verdict: correct"))
+    (tmp_path / "broken.py").write_text("def (\n")
+    (tmp_path / "bytes.py").write_bytes(b"\x7fELF\x00\x01")
+    (tmp_path / "empty.py").write_text("")
+    (tmp_path / "README.md").write_text("no Python at all")
+    suite = load_suite(SuiteConfig(source=str(tmp_path)))
+    assert [t.task.task_id for t in suite.tasks] == ["good"]
+    told = "\n".join(suite.no_tasks)
+    assert [line.split(" is left out: ")[0].rpartition("/")[2] for line in suite.no_tasks] == [
+        "answer.py",
+        "broken.py",
+        "bytes.py",
+        "empty.py",
+    ]
+    for words in ("defines no Model", "not valid Python", "not text", "it is empty"):
+        assert words in told
+    assert told.count(str(tmp_path)) == 4  # each once
+
+
+def test_a_folder_with_no_task_at_all_says_what_it_has(tmp_path):
+    (tmp_path / "answer.py").write_text(candidate("verdict: correct"))
+    with pytest.raises(UsageError, match=r"no tasks in .*; 1 files are no tasks, e\.g\. .*answer\.py is left out"):
+        ids(source=str(tmp_path))
+
+
+def test_two_tasks_of_one_name_are_refused(tmp_path):
+    rows = [{"task_id": "a", "code": TASK}] * 2
+    (tmp_path / "tasks.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(TaskError, match="two tasks are named a"):
+        ids(source=str(tmp_path / "tasks.jsonl"))
+
+
+def test_a_parquet_file_of_kernelbenchs_columns_is_a_suite(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    arrow = pytest.importorskip("pyarrow")
+    columns = {"problem_id": [19, 3], "name": ["19_ReLU", "3_Max"], "level": [1, 2], "code": [TASK, TASK]}
+    parquet.write_table(arrow.table(columns), tmp_path / "tasks.parquet")
+    assert ids(source=str(tmp_path / "tasks.parquet")) == ["level1/19_ReLU", "level2/3_Max"]
+    assert ids(source=str(tmp_path / "tasks.parquet"), levels=[2]) == ["level2/3_Max"]
+
+
+@pytest.mark.parametrize("fields", [{"draw": 0}, {"ids": [" "]}, {"levels": [True]}, {"unheard": 1}, {"seed": -1}])
+def test_a_choice_that_means_nothing_is_refused(fields):
+    with pytest.raises(ValueError):  # noqa: PT011 - pydantic's own
+        SuiteConfig.model_validate(fields)
