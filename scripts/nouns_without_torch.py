@@ -40,6 +40,7 @@ NOUNS = (
     "musacoder.demo",
     "musacoder.admit",
     "musacoder.doctor",
+    "musacoder.suite",
     "musacoder.runlog",
     "musacoder.suites",
 )

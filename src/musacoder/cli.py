@@ -119,7 +119,7 @@ def _root(
 @app.command(cls=Command)
 def verify(
     task: Annotated[
-        str, typer.Argument(metavar="TASK", help="Python file with Model and get_inputs, or gallery:NAME.")
+        str, typer.Argument(metavar="TASK", help="Python file with Model and get_inputs, gallery:NAME or bundled:NAME.")
     ],
     candidate: Annotated[
         str,
@@ -162,7 +162,8 @@ def admit(
         list[str],
         typer.Argument(
             metavar="TASK...",
-            help="Python files, folders, JSONL or parquet files of tasks, data sets, gallery:NAME or gallery: for all.",
+            help="Python files, folders, JSONL or parquet files of tasks, data sets, gallery:NAME, bundled:NAME, or "
+            "gallery: and bundled: for all.",
         ),
     ],
     backend: Annotated[str | None, typer.Option(metavar="NAME", help="As for verify.")] = None,

@@ -1,20 +1,23 @@
-"""What TASK and CANDIDATE stand for on the command line: files, the gallery, standard input."""
+"""What TASK and CANDIDATE stand for on the command line: files, the gallery, the bundled suite, standard input."""
 
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mooreeval.errors import NotJudged, UsageError
+from musacoder.suite import bundled_tasks
 
 if TYPE_CHECKING:
     from mooreeval.candidate import Candidate, NoCandidate
     from mooreeval.task import Task
 
 GALLERY = "gallery:"
+BUNDLED = "bundled:"
 
 
 def load_tasks_named(name: str) -> list[Task]:
@@ -27,15 +30,21 @@ def load_tasks_named(name: str) -> list[Task]:
         return gallery_tasks()
     if name.startswith(GALLERY):
         return [dataclasses.replace(load_task_named(name), task_id=name)]
+    if name == BUNDLED:
+        return [load_task_named(BUNDLED + task.name) for task in bundled_tasks()]
+    if name.startswith(BUNDLED):
+        return [load_task_named(name)]
     return load_tasks(name)
 
 
 def load_task_named(name: str) -> Task:
-    """The task in a file, or of the gallery."""
+    """The task in a file, of the gallery, or of the bundled suite."""
     from mooreeval.task import load_task
 
     if name == "-":
-        raise UsageError("TASK must be a file or gallery:NAME; only CANDIDATE may be - (standard input)")
+        raise UsageError("TASK must be a file, gallery:NAME or bundled:NAME; only CANDIDATE may be - (standard input)")
+    if name.startswith(BUNDLED):
+        return load_task(_bundled_path(name.removeprefix(BUNDLED)))
     if not name.startswith(GALLERY):
         return load_task(name)
     from mooreeval import gallery
@@ -45,6 +54,14 @@ def load_task_named(name: str) -> Task:
     if wanted not in paths:
         raise UsageError(f"the gallery has no task {wanted!r}; it has {', '.join(sorted(paths))}")
     return load_task(paths[wanted])
+
+
+def _bundled_path(wanted: str) -> Path:
+    paths = {task.name: task.path for task in bundled_tasks()}
+    if wanted not in paths:
+        near = difflib.get_close_matches(wanted, paths, n=3, cutoff=0.4) or sorted(paths)[:3]
+        raise UsageError(f"the bundled suite has no task {wanted!r}; of its {len(paths)} tasks try {', '.join(near)}")
+    return paths[wanted]
 
 
 def load_candidate_named(name: str) -> Candidate | NoCandidate:

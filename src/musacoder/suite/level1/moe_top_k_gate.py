@@ -1,0 +1,29 @@
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    """Chooses each token's k experts and the weights of their answers, which add up to one.
+
+    The router of a mixture of experts: k small, and the expert's number is an output too.
+    """
+
+    def __init__(self, k: int):
+        super().__init__()
+        self.k = k
+
+    def forward(self, logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        best, experts = torch.topk(logits, self.k, dim=-1)
+        return torch.softmax(best, dim=-1), experts
+
+
+tokens = 20000
+experts = 60
+
+
+def get_inputs():
+    return [torch.randn(tokens, experts) * 2]
+
+
+def get_init_inputs():
+    return [6]
