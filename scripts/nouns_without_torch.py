@@ -17,6 +17,7 @@ NOUNS = (
     "mooreeval.hashing",
     "mooreeval.verdict",
     "mooreeval.config",
+    "mooreeval.config_reading",
     "mooreeval.source_text",
     "mooreeval.task",
     "mooreeval.task_sources",
