@@ -5,6 +5,7 @@ Operations
     load    code, weight_seed, mode ("record" | "run"), artefacts; values: init_inputs, state
             -> error or None, extensions recorded, refusals, asked_for_more
     trial   schedule, seconds; values: inputs -> as of load, report, operators; values: outputs, inputs_after
+    held    as trial, but no kernel of the candidate's runs
     release -> nothing; the device's memory is given back, the model stays
     arenas  leaves, count, cycle, core; values: arenas -> error or None
     block   calls, first, keep, held -> error or None
@@ -90,6 +91,12 @@ class CandidateChild:
             return self._load(fields, values), {}
         if op == "trial":
             return self._trial(fields, values)
+        if op == "held":
+            self._device.hold_launches(True)
+            try:
+                return self._trial(fields, values)
+            finally:
+                self._device.hold_launches(False)
         if op == "release":
             if self._device.exchange:
                 self._device.exchange.clear()

@@ -215,6 +215,13 @@ def no_launch(passed: bool, more: Sequence[RuleHit] = ()) -> Conclusion:
     return replace(conclusion, rules=(*conclusion.rules, *more), place=more[0].place if more else None)
 
 
+def needless_kernels() -> Conclusion:
+    """The output is right though the candidate's kernels did not run."""
+    message = "the output is right as well where no kernel of the candidate's runs: it was kept, or made by others"
+    evidence = "a pass on the inputs of the last trial, with every launch held back"
+    return illegal("decoy_kernel", message, evidence=evidence, q=1.0)
+
+
 def trials(done: Sequence[Trial]) -> Conclusion:
     """All trials ran to their end."""
     passed = sum(t.passed for t in done)

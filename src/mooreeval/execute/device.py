@@ -39,6 +39,10 @@ class Device(Protocol):
         """Forget what was observed; `schedule` says how to run (simulator: order, seed, check, check_budget)."""
         ...
 
+    def hold_launches(self, held: bool) -> None:
+        """From now on the candidate's launches are counted and succeed, and no kernel of its own runs; or they do."""
+        ...
+
     def synchronize(self) -> None:
         """Wait for the device; raises RuntimeError for an error that a kernel left behind."""
         ...
@@ -105,6 +109,9 @@ class SimulatorDevice:
             ORDERS[schedule["order"]], schedule["seed"], self._threads, schedule["check"], schedule["check_budget"]
         )
 
+    def hold_launches(self, held: bool) -> None:
+        self._lib.moore_sim_hold_launches(held)
+
     def begin_trace(self) -> None:
         """Its own run time tells what runs here."""
 
@@ -155,6 +162,9 @@ class CudaDevice:
     def begin_trial(self, schedule: dict[str, Any]) -> None:
         self.poison(schedule["poison_bytes"])
         self._launches.reset()
+
+    def hold_launches(self, held: bool) -> None:
+        self._launches.hold(held)
 
     def poison(self, nbytes: int) -> None:
         """Fill what PyTorch will hand out next with 0xFF, which is NaN in every float and -1 in every integer."""

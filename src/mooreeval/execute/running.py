@@ -22,13 +22,19 @@ from mooreeval.execute.gpu_state import GpuWatch
 from mooreeval.execute.schedule import PLAIN, DeviceSchedule, PlannedTrial, Schedule, plan
 from mooreeval.execute.timed_peers import TimedPeers, core_for
 from mooreeval.execute.timing_stage import time_candidate
+from mooreeval.execute.wire import Message
 from mooreeval.verdict import Mismatch, Status, Trial
 
 RELEASE_SECONDS = 20.0  # giving back memory of the device
+HELD_SECONDS = 10.0  # a pass without kernels: where host code waits for what one would have written, it waits for ever
 
 
 class AskedForMore(Exception):
     """A forward pass asks for an extension that was not asked for when the candidate was loaded."""
+
+
+class _Lost(Exception):
+    """The candidate's process did not come through a pass without kernels as it was, and has to be timed."""
 
 
 class Run:
@@ -38,10 +44,17 @@ class Run:
         self._case, self._forward_recorded = case, forward_recorded
         self.config, self.evidence, self.candidate = case.config, case.evidence, case.candidate
         self._processes, self._legality, self._toolchain = case.processes, case.legality, case.toolchain
+        self._last: tuple[Schedule | DeviceSchedule, dict[str, Any]] | None = None  # of the last trial
+        self._holds_kernels = True
 
     def conclude(self, reference: Child) -> Conclusion:
         """Raises AskedForMore where the candidate asks for an extension that only a forward pass does."""
-        conclusion = self._run(reference)
+        try:
+            conclusion = self._run(reference)
+        except _Lost:
+            self._holds_kernels = False
+            self.evidence.forget_the_trials()
+            conclusion = self._run(reference)
         if conclusion.status is not Status.CORRECT:
             self._case.require_artefacts()
         return conclusion
@@ -131,9 +144,11 @@ class Run:
             if stop := self._trial(child, reference, comparer, index, schedule, inputs):
                 return stop
         conclusion = conclude.trials(self.evidence.trials)
-        if conclusion.status is Status.CORRECT and self._processes.on_device and not self.config.timing.enabled:
-            return self._traced(child) or conclusion
-        return conclusion
+        if conclusion.status is not Status.CORRECT:
+            return conclusion
+        if self._processes.on_device and not self.config.timing.enabled and (stop := self._traced(child)):
+            return stop
+        return self._held(child, comparer) or conclusion
 
     def _timed(self, child: Child, reference: Child, comparer: Child) -> Conclusion | None:
         """Time a right candidate, and then look at what it does, which a profiler slows; None to go on."""
@@ -168,22 +183,13 @@ class Run:
     ) -> Conclusion | None:
         """One run on fresh inputs; None to go on."""
         seed = self._case.seed("inputs", index)
+        self._last = None
         values = self._expected(reference, seed, inputs)
         if values is None:
             return None
+        self._last = schedule, values
         with self._case.stage("run"):
-            answer, message = ask(
-                child,
-                "trial",
-                TrialAnswer,
-                {
-                    "schedule": schedule.to_json(bytes_of(values["expected32"])),
-                    "seconds": self.config.deadlines.run_seconds,
-                    "keep": self._processes.on_device and not self.config.timing.enabled,
-                },
-                {"inputs": values["inputs"]},
-                self.config.deadlines.run_seconds,
-            )
+            answer, message = self._pass(child, "trial", self.config.deadlines.run_seconds)
         if answer.asked_for_more and not self._forward_recorded:
             raise AskedForMore
         self._case.observe(answer.report)
@@ -201,6 +207,39 @@ class Run:
         )
         must_launch, watched = has_elements(values["expected32"]), isinstance(schedule, Schedule) and schedule.check
         return self._legality.of_trial(answer, index, passed, must_launch=must_launch, watched=watched)
+
+    def _pass(self, child: Child, op: str, seconds: float) -> tuple[TrialAnswer, Message]:
+        """A forward pass on the inputs of the present trial."""
+        assert self._last is not None
+        schedule, values = self._last
+        fields = {
+            "schedule": schedule.to_json(bytes_of(values["expected32"])),
+            "seconds": seconds,
+            "keep": self._processes.on_device and not self.config.timing.enabled,
+        }
+        return ask(child, op, TrialAnswer, fields, {"inputs": values["inputs"]}, seconds)
+
+    def _held(self, child: Child, comparer: Child) -> Conclusion | None:
+        """The last trial once more, with none of the candidate's kernels run; None to go on.
+
+        What is right all the same was computed by somebody else, unless nobody had to. A candidate that fails for want
+        of what its kernels make is honest, but its process may be of no use after that: raises _Lost.
+        """
+        if self._last is None or not self._holds_kernels:
+            return None
+        with self._case.stage("legality"):
+            try:
+                answer, message = self._pass(child, "held", min(HELD_SECONDS, self.config.deadlines.run_seconds))
+                got = or_end(child, lambda: outputs_of(message)) if answer.error is None else None
+            except ChildEnded:
+                got = None
+            if got is not None:
+                found = self._compared(comparer, got, answer.devices, self._last[1], held=True)
+                is_right = found["mismatch"] is None and not found["malformed"] and not found["plain"]
+                return conclude.needless_kernels() if is_right else None
+        if self._processes.on_device and self.config.timing.enabled:
+            raise _Lost
+        return None
 
     def _traced(self, child: Child) -> Conclusion | None:
         """One more forward pass on a device, with every kernel told; None to go on.
@@ -233,19 +272,25 @@ class Run:
 
         Raises Malformed where the candidate's tensors can't be read.
         """
+        found = self._compared(comparer, got, devices, want)
+        if found["malformed"]:
+            self.evidence.warnings.append(f"the outputs could not be read: {last_line(comparer.log_tail())}")
+            raise Malformed("its tensors can't be read")
+        mismatch = found["mismatch"]
+        return None if mismatch is None else Mismatch.model_validate(mismatch)
+
+    def _compared(
+        self, comparer: Child, got: dict[str, Any], devices: Sequence[str], want: dict[str, Any], *, held: bool = False
+    ) -> dict[str, Any]:
+        """What the process that compares says; `held`: of a pass in which no kernel of the candidate's ran."""
         fields = {
             "devices": list(devices),
             "expected_device": self.evidence.tensor_device,
             "tolerance": self.config.effective_tolerance().model_dump(mode="json"),
+            "held": held,
         }
+        seconds = self.config.deadlines.reference_seconds
         try:
-            answer = comparer.ask(
-                "compare", fields, {"got": got, "want": want}, self.config.deadlines.reference_seconds
-            )
+            return comparer.ask("compare", fields, {"got": got, "want": want}, seconds).fields
         except ChildEnded as end:
             raise Transient(f"the outputs could not be compared ({end}): {last_line(comparer.log_tail())}") from None
-        if answer.fields["malformed"]:
-            self.evidence.warnings.append(f"the outputs could not be read: {last_line(comparer.log_tail())}")
-            raise Malformed("its tensors can't be read")
-        mismatch = answer.fields["mismatch"]
-        return None if mismatch is None else Mismatch.model_validate(mismatch)

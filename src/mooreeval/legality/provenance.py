@@ -122,12 +122,17 @@ def kernel_uses(traced: Sequence[TracedKernel], own: Sequence[OwnLaunch]) -> lis
 
 
 def own_share(uses: Sequence[KernelUse]) -> float | None:
-    """Of the device's time without fills; None where nothing was seen to run."""
+    """Of the device's time without fills and copies to or from the host; None where nothing else was seen to run."""
     return _share(sum(use.us for use in uses if use.owner == "candidate"), _others_us(uses))
 
 
 def _others_us(uses: Sequence[KernelUse]) -> float:
-    return sum(use.us for use in uses if use.owner != "candidate" and not _is_fill(use))
+    return sum(use.us for use in uses if use.owner != "candidate" and not (_is_fill(use) or _crosses_to_host(use)))
+
+
+def _crosses_to_host(use: KernelUse) -> bool:
+    """Time that the bus takes, in which nothing is computed: a result that goes by way of the host is only slow."""
+    return use.kind == "copy" and use.kernel.startswith(("Memcpy DtoH", "Memcpy HtoD"))
 
 
 def _is_fill(use: KernelUse) -> bool:
@@ -171,7 +176,7 @@ def plain_name(demangled: str) -> str:
     for k, letter in enumerate(name):
         depth += (letter == "<") - (letter == ">")
         if letter == "(" and depth == 0 and not name.startswith("(anonymous namespace)", k):
-            return name[:k]
+            return name[:k].rstrip()
     return name
 
 

@@ -72,8 +72,9 @@ class Toolkit:
 
     @functools.cached_property
     def common_flags(self) -> list[str]:
-        """Definitions that PyTorch gives to both compilers."""
-        flags = ["-DTORCH_API_INCLUDE_EXTENSION_H"]
+        """Definitions that PyTorch gives to both compilers, and one that leaves out NVTX, with which CUB's headers load
+        libraries."""
+        flags = ["-DTORCH_API_INCLUDE_EXTENSION_H", "-DNVTX_DISABLE"]
         if "_GLIBCXX_USE_CXX11_ABI=" in self._extension_builder:
             flags.append("-D_GLIBCXX_USE_CXX11_ABI=1")  # every wheel since 2.7 has the new ABI
         return flags

@@ -36,6 +36,10 @@ class LaunchLog:
         self._lib.moore_launches_report.restype = ctypes.c_char_p
         self._resets = 0
 
+    def hold(self, held: bool) -> None:
+        """From now on launches are counted and succeed, and no kernel runs."""
+        self._lib.moore_launches_hold(held)
+
     def reset(self) -> None:
         self._lib.moore_launches_reset()
         self._resets += 1

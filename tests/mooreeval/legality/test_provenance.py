@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -92,6 +93,17 @@ def test_a_decoy_beside_the_copy_that_does_the_work_is_found_by_the_time_it_take
     assert rules([kernel("decoy(float*)", 2.0), copy], [launch("decoy")]) == ["decoy_kernel"]
     assert rules([kernel("transpose(float*)", 310.0), copy], [launch("transpose")]) == []
     assert rules([kernel("decoy(float*)", 2.0), copy], [launch("decoy")], "mixed") == []
+
+
+def test_time_on_the_way_to_the_host_is_nobodys_work():
+    own = kernel("product(float*)", 30.0)
+    ways = [
+        replace(kernel(f"Memcpy {way}", 500.0, "aten::to"), kind="copy")
+        for way in ("DtoH (Device -> Pageable)", "HtoD")
+    ]
+    assert rules([own, *ways], [launch("product")]) == []
+    within = replace(kernel("Memcpy DtoD (Device -> Device)", 500.0, "aten::clone"), kind="copy")
+    assert rules([own, within], [launch("product")]) == ["decoy_kernel"]
 
 
 def test_a_short_copy_before_a_short_kernel_is_no_decoy():

@@ -67,6 +67,8 @@ void moore_sim_configure(int order, uint64_t seed, int threads, int check, uint6
   expect_alarms();
 }
 
+void moore_sim_hold_launches(int hold) { settings.hold = hold != 0; }
+
 void moore_sim_install(int report_fd) {
   settings.report_fd = report_fd;
   install_signal_handlers();

@@ -176,6 +176,7 @@ void launch(Kernel kernel, dim3 grid, dim3 block, size_t shared_bytes, void*, vo
   static uint64_t launches = 0;
   std::lock_guard lock(launch_mutex);
   log_launch(kernel.name, grid, block, shared_bytes, address_of(reinterpret_cast<void*>(body)));
+  if (settings.hold) return;
   LaunchState state{};
   state.kernel = kernel.name, state.parameters = kernel.parameters, state.arguments = arguments;
   state.grid = grid, state.block = block, state.dynamic_bytes = shared_bytes;

@@ -17,6 +17,7 @@ struct Settings {
   int threads = 0;  // host threads for blocks; 0 = all cores
   bool check = false;
   uint64_t check_budget = 0;  // watched accesses a launch; 0 = no limit
+  bool hold = false;          // launches are logged, and nothing runs
   int report_fd = -1;
 };
 extern Settings settings;

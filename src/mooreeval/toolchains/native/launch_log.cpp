@@ -1,7 +1,8 @@
 // Counts the kernels that a candidate's module launches. Its calls of the CUDA runtime are redirected here by the
-// linker (`--wrap`), and go on to the real ones. Needs no header of CUDA's: the types below are those of its C interface.
+// linker (`--wrap`), and go on to the real ones, unless launches are held: then they succeed and nothing runs. Needs no header of CUDA's: the types below are those of its C interface.
 #include <cxxabi.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -29,6 +30,7 @@ std::mutex& lock = *new std::mutex;
 std::map<const void*, std::string>& names = *new std::map<const void*, std::string>;
 std::map<Launch, uint64_t>& launches = *new std::map<Launch, uint64_t>;
 std::string& text = *new std::string;
+std::atomic<bool> held{false};
 
 std::string readable(const char* mangled) {
   int status = 0;
@@ -93,24 +95,26 @@ int __wrap___cudaGetKernel(void** kernel, const void* host) {
 
 int __wrap___cudaLaunchKernel(void* kernel, Extent grid, Extent block, void** args, size_t shared, void* stream) {
   count(kernel, grid, block, shared);
-  return __cudaLaunchKernel(kernel, grid, block, args, shared, stream);
+  return held ? 0 : __cudaLaunchKernel(kernel, grid, block, args, shared, stream);
 }
 
 int __wrap_cudaLaunchKernel(const void* host, Extent grid, Extent block, void** args, size_t shared, void* stream) {
   count(host, grid, block, shared);
-  return cudaLaunchKernel(host, grid, block, args, shared, stream);
+  return held ? 0 : cudaLaunchKernel(host, grid, block, args, shared, stream);
 }
 
 int __wrap_cudaLaunchCooperativeKernel(const void* host, Extent grid, Extent block, void** args, size_t shared,
                                        void* stream) {
   count(host, grid, block, shared);
-  return cudaLaunchCooperativeKernel(host, grid, block, args, shared, stream);
+  return held ? 0 : cudaLaunchCooperativeKernel(host, grid, block, args, shared, stream);
 }
 
 int __wrap_cudaLaunchKernelExC(const LaunchConfig* config, const void* host, void** args) {
   if (config) count(host, config->grid, config->block, config->shared_bytes);
-  return cudaLaunchKernelExC(config, host, args);
+  return held ? 0 : cudaLaunchKernelExC(config, host, args);
 }
+
+void moore_launches_hold(int hold) { held = hold != 0; }
 
 void moore_launches_reset() {
   const std::lock_guard<std::mutex> guard(lock);

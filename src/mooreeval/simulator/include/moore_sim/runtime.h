@@ -155,6 +155,7 @@ MOORE_SIM_API void moore_sim_configure(int order, uint64_t seed, int threads, in
 // 77 bad access, 78 trap, 79 unsupported, 80 a kernel still running when SIGALRM says that the time is over. Without this call the report goes to standard error; the signal handlers are
 // in place from the first device allocation on, because memory is opened by the fault of its first access. So a system
 // call that is given a device pointer while memory is open may fail with EFAULT: copy first.
+MOORE_SIM_API void moore_sim_hold_launches(int hold);                // from now on no kernel runs
 MOORE_SIM_API void moore_sim_install(int report_fd);
 MOORE_SIM_API void moore_sim_limit_memory(uint64_t bytes);          // device_malloc beyond it fails
 // JSON, valid until the next call:
