@@ -41,6 +41,7 @@ NOUNS = (
     "musacoder.demo",
     "musacoder.admit",
     "musacoder.doctor",
+    "musacoder.evaluate",
     "musacoder.suite",
     "musacoder.runlog",
     "musacoder.suites",
