@@ -45,6 +45,10 @@ NOUNS = (
     "musacoder.suite",
     "musacoder.runlog",
     "musacoder.suites",
+    "musacoder.models",
+    "musacoder.models.local",
+    "musacoder.models.openai_server",
+    "musacoder.models.scripted",
 )
 # None in sys.modules makes every import of that name fail, wherever it is hidden.
 _PROGRAM = "import sys; sys.modules['torch'] = None; import importlib; importlib.import_module(sys.argv[1])"

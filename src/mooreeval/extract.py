@@ -76,12 +76,21 @@ def extract(answer: str, *, finish_reason: str | None = None) -> Candidate | NoC
     return NoCandidate(found, whole, "answer")
 
 
-def _after_thinking(text: str) -> str | None:
-    """What follows the last closing tag; None where thinking was opened and never closed."""
-    end = 0
+def split_thinking(text: str) -> tuple[str, str | None]:
+    """What a model thought, and the answer after the last closing tag: None where thinking was opened and never closed.
+
+    The first opening tag is left out, and so are the tags that divide the two.
+    """
+    begin = end = 0
     for match in _THINK_END.finditer(text):
-        end = match.end()
-    return None if _THINK_START.search(text, end) else text[end:]
+        begin, end = match.span()
+    if opened := _THINK_START.search(text, end):
+        return _THINK_START.sub("", text[:begin], count=1) + text[opened.end() :], None
+    return _THINK_START.sub("", text[:begin], count=1), text[end:]
+
+
+def _after_thinking(text: str) -> str | None:
+    return split_thinking(text)[1]
 
 
 def _without_special_tokens(text: str) -> str:

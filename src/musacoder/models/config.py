@@ -17,6 +17,7 @@ class RetryConfig(Record):
     """
 
     attempts: Count = Field(6, description="Requests for one answer, the first included.")
+    timed_out: Count = Field(2, description="Of these, how many may run into `answer_seconds`.")
     first_seconds: Positive = Field(1, description="Most that is waited before the second request.")
     longest_seconds: Positive = Field(120, description="Most that is waited at once.")
 
@@ -24,9 +25,13 @@ class RetryConfig(Record):
 class ServerConfig(Record):
     """An OpenAI-compatible server: vLLM, SGLang, llama.cpp, `transformers serve`, or a hosted one."""
 
-    base_url: str | None = Field(None, description="Address with its version, such as http://localhost:8000/v1.")
-    api_key_env: str = Field(
-        "OPENAI_API_KEY", description="Environment variable that holds the key. The key itself is never written down."
+    base_url: str | None = Field(
+        None, description="Address with its version, such as http://localhost:8000/v1. None: OpenAI's own."
+    )
+    api_key_env: str | None = Field(
+        None,
+        description="Environment variable that holds the key, which itself is never written down. None: no key, or "
+        "OPENAI_API_KEY where there is no `base_url`.",
     )
     concurrency: Annotated[Count, Field(le=4096)] = Field(16, description="Requests at the same time.")
     requests_per_minute: Positive | None = Field(None, description="None: as many as `concurrency` lets through.")
@@ -61,7 +66,10 @@ class ModelConfig(Record):
     context_tokens: Count | None = Field(
         None, description="Tokens of prompt and answer together; none: what the model itself says, if it does."
     )
-    characters_per_token: Positive = Field(
+    tokenizer: str | None = Field(
+        None, description="Folder or Hugging Face id of the model's tokenizer, to count a prompt's tokens exactly."
+    )
+    bytes_per_token: Positive = Field(
         2.5, description="For an estimate of a prompt's tokens where no tokenizer is known. Code has 3 to 4."
     )
     server: ServerConfig = ServerConfig()

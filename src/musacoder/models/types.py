@@ -26,7 +26,8 @@ class Message:
 class Sampling:
     """How answers are drawn. None leaves a field to the model's own default.
 
-    `seed` fixes the draw as far as a model can: sample i of n is drawn with `seed + i`.
+    `seed` fixes the draw as far as a model can: n answers of one request are drawn with it, and answer i of those asked
+    for one by one with `seed + i`.
     """
 
     temperature: float | None = 0.7
@@ -47,13 +48,18 @@ class FailureKind(StrEnum):
     UNAUTHORISED = "unauthorised"  # 401 or 403: the key is missing or wrong
     REFUSED = "refused"  # 400, 404, 422, ...: the server does not take this request
     PROMPT_TOO_LONG = "prompt_too_long"  # the model's context has no room for it
-    MALFORMED = "malformed"  # what came is not the protocol's: half a JSON, no list of choices
-    EMPTY = "empty"  # the server gave fewer choices than asked for, or one with no text at all
+    MALFORMED = "malformed"  # what came is not the protocol's: half a JSON, no choices; after all attempts
+    EMPTY = "empty"  # an answer without any text
     ONLY_REASONING = "only_reasoning"  # the model thought until its tokens were spent and gave no answer
     FILTERED = "filtered"  # the provider or the model declined
     MODEL_ERROR = "model_error"  # a model in this process failed: out of memory, a broken checkpoint
     UNKNOWN_TASK = "unknown_task"  # a scripted model has no answer to this task
     CLOSED = "closed"  # the model was closed while the answer was awaited
+
+    @property
+    def is_an_answer(self) -> bool:
+        """Whether the model did answer, and badly: asking again would draw another answer, not repair a fault."""
+        return self in (FailureKind.EMPTY, FailureKind.ONLY_REASONING, FailureKind.FILTERED)
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,8 @@ class Completion:
     reasoning: str | None = None
     finish_reason: str | None = None  # "stop", "length", ...; as the server calls it
     prompt_tokens: int | None = None
-    completion_tokens: int | None = None  # reasoning included; None where a server counts several answers together
+    # Reasoning included. A server counts the answers of one request together: they share its sum by their lengths.
+    completion_tokens: int | None = None
     token_ids: tuple[int, ...] | None = None  # of everything that was generated, reasoning included
     logprobs: tuple[float, ...] | None = None  # natural logarithms, one for each generated token
     failure: Failure | None = None
@@ -107,7 +114,7 @@ class Model(Protocol):
     ) -> list[Completion]:
         """Always n completions, failures among them; blocks until the last is there.
 
-        `on_completion(index, completion)` is called as soon as one is there, from any thread, never twice at a time.
+        `on_completion(index, completion)` is called in the caller's thread as soon as one is there, in any order.
         """
         ...
 

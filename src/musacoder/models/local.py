@@ -1,0 +1,133 @@
+"""A checkpoint that answers in this process, through transformers. No torch before one is opened.
+
+One prompt at a time is in the model, with a batch of its answers; other threads wait.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from mooreeval.errors import UsageError
+from musacoder.models.config import ModelConfig
+from musacoder.models.replies import completion_of, one_line
+from musacoder.models.tokens import LOCAL_EXTRA, load_tokenizer, prompt_ids
+from musacoder.models.types import Completion, Failure, FailureKind, Message, OnCompletion, Sampling
+
+if TYPE_CHECKING:
+    from musacoder.models.generation import Checkpoint, Generated
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """One call of `sample`."""
+
+    ids: list[int]
+    sampling: Sampling
+
+
+class LocalModel:
+    """A model of transformers. Safe for several threads; see `types.Model`."""
+
+    def __init__(self, path: str, config: ModelConfig | None = None) -> None:
+        """Loads the checkpoint: UsageError where that is not possible."""
+        config = config or ModelConfig()
+        self._name = Path(path).name or path
+        self._tokenizer = load_tokenizer(config.tokenizer or path)
+        self._checkpoint: Checkpoint | None = _loaded(path, self._tokenizer, config)
+        self._context = config.context_tokens or self._checkpoint.context
+        self._most = config.local.batch
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def count_tokens(self, messages: Sequence[Message]) -> int:
+        return len(prompt_ids(self._tokenizer, messages))
+
+    def close(self) -> None:
+        self._closed.set()  # ends a generation under way after its next token
+        with self._lock:
+            self._checkpoint = None
+
+    def sample(
+        self, messages: Sequence[Message], n: int, sampling: Sampling, *, on_completion: OnCompletion | None = None
+    ) -> list[Completion]:
+        asked = _Asked(prompt_ids(self._tokenizer, messages), sampling)
+        found: list[Completion] = []
+        most = self._most
+        while len(found) < n:
+            start = time.monotonic()
+            made = self._batch(asked, len(found), min(most, n - len(found)))
+            most = min(most, len(made))  # what memory has room for
+            for completion in made:
+                found.append(replace(completion, seconds=time.monotonic() - start, model=self._name))
+                if on_completion:
+                    on_completion(len(found) - 1, found[-1])
+        return found
+
+    def _batch(self, asked: _Asked, first: int, n: int) -> list[Completion]:
+        """Completions first, first + 1, ...: n of them, or fewer where memory does not suffice for more at once."""
+        from musacoder.models.generation import is_shortage
+
+        try:
+            return self._answers(asked, first, n)
+        except Exception as error:  # noqa: BLE001  whatever a model makes of a prompt ends these answers alone
+            if not is_shortage(error) or n == 1:
+                failure = Failure(FailureKind.MODEL_ERROR, one_line(f"{type(error).__name__}: {error}"))
+                return [Completion(failure=failure, prompt_tokens=len(asked.ids))] * n
+        return self._batch(asked, first, n // 2)  # outside: what was tried is let go of with the error
+
+    def _answers(self, asked: _Asked, first: int, n: int) -> list[Completion]:
+        room = self._context - len(asked.ids)
+        if room <= 0:
+            words = f"the prompt has {len(asked.ids)} tokens, the model's context {self._context}"
+            return [Completion(failure=Failure(FailureKind.PROMPT_TOO_LONG, words), prompt_tokens=len(asked.ids))] * n
+        seed = None if asked.sampling.seed is None else asked.sampling.seed + first
+        made: list[Generated] = []
+        with self._lock:
+            if self._checkpoint is not None:
+                made = self._checkpoint.generate(asked.ids, n, seed, room, asked.sampling, self._closed)
+        if self._closed.is_set():
+            return [Completion(failure=Failure(FailureKind.CLOSED, "the model was closed"))] * n
+        return [self._completion(answer, asked) for answer in made]
+
+    def _completion(self, answer: Generated, asked: _Asked) -> Completion:
+        ids, text = asked.ids, self._tokenizer.decode(answer.token_ids, skip_special_tokens=True)
+        for stop in asked.sampling.stop:  # it ends the answer and is no part of it
+            text = text.partition(stop)[0]
+        # Some templates open the thinking at the end of the prompt: the tag is not among what was generated.
+        if self._tokenizer.decode(ids[-8:]).rstrip().endswith("<think>"):
+            text = "<think>\n" + text
+        return completion_of(
+            text,
+            None,
+            answer.finish_reason,
+            prompt_tokens=len(ids),
+            completion_tokens=len(answer.token_ids),
+            token_ids=answer.token_ids,
+            logprobs=answer.logprobs,
+        )
+
+
+def _loaded(path: str, tokenizer: object, config: ModelConfig) -> Checkpoint:
+    try:
+        from musacoder.models.generation import Checkpoint
+    except ImportError:
+        raise UsageError(f"a model in this process needs transformers: {LOCAL_EXTRA}") from None
+    try:
+        return Checkpoint(path, tokenizer, config.local)
+    except Exception as error:  # noqa: BLE001  whatever a folder that is no checkpoint makes of it
+        raise UsageError(f"no model at {path}: {one_line(str(error))}") from None

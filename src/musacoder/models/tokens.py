@@ -1,0 +1,52 @@
+"""How many tokens a prompt has: counted by the model's tokenizer where it is known, else estimated. No torch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mooreeval.errors import UsageError
+from musacoder.models.config import ModelConfig
+from musacoder.models.types import Message
+
+CountTokens = Callable[[Sequence[Message]], int]
+
+_PER_MESSAGE = 8  # role and marks of a turn in the usual chat templates, and some more
+LOCAL_EXTRA = "pip install 'musacoder[local]'"
+
+
+def estimated_tokens(messages: Sequence[Message], bytes_per_token: float = ModelConfig().bytes_per_token) -> int:
+    """Rather too many than too few: real tokenizers put 3 to 4 bytes of code into one token."""
+    texts = sum(len(m.content.encode("utf-8", "replace")) for m in messages)
+    return math.ceil(texts / bytes_per_token) + _PER_MESSAGE * len(messages)
+
+
+def token_counter(config: ModelConfig) -> CountTokens:
+    """The counter that the configuration asks for. Raises UsageError where its tokenizer can't be loaded."""
+    if config.tokenizer is None:
+        return lambda messages: estimated_tokens(messages, config.bytes_per_token)
+    tokenizer = load_tokenizer(config.tokenizer)
+    return lambda messages: len(prompt_ids(tokenizer, messages))
+
+
+def load_tokenizer(name: str) -> Any:
+    """The tokenizer of a folder or a Hugging Face id. Raises UsageError, one line."""
+    try:
+        from transformers import AutoTokenizer
+    except ImportError:
+        raise UsageError(f"a tokenizer needs transformers: {LOCAL_EXTRA}") from None
+    try:
+        return AutoTokenizer.from_pretrained(name)
+    except Exception as error:  # noqa: BLE001  whatever a folder that is no tokenizer makes of it
+        raise UsageError(f"no tokenizer at {name}: {' '.join(str(error).split())[:300]}") from None
+
+
+def prompt_ids(tokenizer: Any, messages: Sequence[Message]) -> list[int]:
+    """Token ids of a prompt: by the chat template where there is one, else of the plain texts with role names."""
+    turns = [{"role": m.role, "content": m.content} for m in messages]
+    if getattr(tokenizer, "chat_template", None):
+        found = tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=True, return_dict=True)
+        return list(found["input_ids"])
+    text = "".join(f"{m.role}: {m.content}\n\n" for m in messages) + "assistant: "
+    return list(tokenizer(text)["input_ids"])
