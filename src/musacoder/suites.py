@@ -16,7 +16,6 @@ import fnmatch
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -124,8 +123,9 @@ def _read(source: str) -> tuple[list[SuiteTask], list[str]]:
 
 
 def _bundled() -> list[SuiteTask]:
-    bundled_tasks = import_module("musacoder.suite").bundled_tasks
-    return [SuiteTask(task, None if level is None else str(level)) for task, level in bundled_tasks()]
+    from musacoder.suite import bundled_tasks
+
+    return [SuiteTask(load_task(bundled.path), str(bundled.level)) for bundled in bundled_tasks()]
 
 
 def _tasks_of_checkout(folder: Path) -> Path:

@@ -10,6 +10,7 @@ from support.cli import TASK, candidate
 
 from mooreeval import gallery
 from mooreeval.errors import TaskError, UsageError
+from musacoder.suite import bundled_tasks
 from musacoder.suites import SuiteConfig, load_suite
 
 NAMES = {1: ["1_Square_matmul", "2_Standard_matmul", "10_Conv", "19_ReLU"], 2: ["1_Conv_ReLU", "2_Gemm_GELU"]}
@@ -37,6 +38,12 @@ def test_the_gallery_is_a_suite():
     names = {entry.task_name for entry in gallery.load()}
     assert {t.task.task_id for t in suite.tasks} == {f"gallery:{name}" for name in names}
     assert suite.no_tasks == ()
+
+
+def test_the_bundled_suite_is_told_by_level():
+    suite = load_suite(SuiteConfig(source="bundled"))
+    assert [t.task.task_id for t in suite.tasks] == sorted(f"level{b.level}/{b.name}" for b in bundled_tasks())
+    assert all(t.task.task_id.startswith(f"level{t.level}/") for t in suite.tasks)
 
 
 def test_a_checkout_of_kernelbench_gives_its_tasks_in_natural_order_and_none_of_its_programs(checkout):

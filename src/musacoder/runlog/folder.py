@@ -119,11 +119,11 @@ class RunFolder:
 
     # ---------------------------------------------------------------------------------------------------------- reading
     def samples(self) -> Iterator[Sample]:
-        """Every sample, in the order in which they were written."""
+        """Every sample, in the order in which they were written; of one that was asked again, the last."""
         return self._records(SAMPLES, Sample)
 
     def verdicts(self) -> Iterator[Judged]:
-        """Every judgement, in the order in which they were written."""
+        """Every judgement, in the order in which they were written; of one that was made again, the last."""
         return self._records(VERDICTS, Judged)
 
     def metrics(self) -> Iterator[Mapping[str, Any]]:
@@ -157,13 +157,24 @@ class RunFolder:
             raise ValueError(f"there is no sample {judged.key} to judge")
         self._add(VERDICTS, judged)
 
+    def replace_sample(self, key: Key) -> None:
+        """Let a sample without an answer be written once more; readers take the last."""
+        self._offsets[SAMPLES].pop(key)
+
+    def replace_verdict(self, key: Key) -> None:
+        """Let a judgement without a verdict be written once more; readers take the last."""
+        self._offsets[VERDICTS].pop(key)
+
     def add_metrics(self, metrics: Mapping[str, Any]) -> None:
         """Append how the run was summed up."""
         self._file(METRICS).append(strict_json({"schema_version": SCHEMA_VERSION, **metrics}))
 
     # -------------------------------------------------------------------------------------------------------- internals
     def _records(self, name: str, kind: type[R]) -> Iterator[R]:
-        return (record_of(kind, data, place) for _offset, place, data in read_lines(self.path / name))
+        last = {_key_in(data): offset for offset, _place, data in read_lines(self.path / name)}
+        for offset, place, data in read_lines(self.path / name):
+            if last.get(_key_in(data), offset) == offset:
+                yield record_of(kind, data, place)
 
     def _record(self, name: str, kind: type[R], key: Key) -> R:
         path = self.path / name
@@ -191,10 +202,7 @@ class RunFolder:
         for name, kind in ((SAMPLES, Sample), (VERDICTS, Judged)):
             known = self._offsets[name]
             for offset, place, data in read_lines(self.path / name):
-                key = record_of(kind, data, place).key
-                if key in known:
-                    raise UsageError(f"{place} has {key} a second time: the file is damaged")
-                known[key] = offset
+                known[record_of(kind, data, place).key] = offset
         return self
 
     def _require_same(self, manifest: Manifest, config: Mapping[str, Any], free: Iterable[str]) -> None:
@@ -205,6 +213,11 @@ class RunFolder:
                 f"{self.path} was begun with another configuration ({shortened(changes)}): "
                 "go on with the old one, or give the new run another name"
             )
+
+
+def _key_in(data: Any) -> tuple[Any, ...]:
+    """The key of a line that is not checked yet."""
+    return tuple(str(data.get(name)) for name in Key._fields) if isinstance(data, Mapping) else ()
 
 
 def _compared(manifest: Manifest) -> dict[str, Any]:

@@ -86,6 +86,7 @@ class Sample(Record):
     attempts: int = 1
     seconds: float = 0.0
     answered_by: str | None = None  # the name that the server gave
+    warnings: tuple[str, ...] = ()  # what a reader of the result should know
     asked_at: float
     answered_at: float
 

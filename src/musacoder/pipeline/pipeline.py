@@ -1,0 +1,283 @@
+"""`Pipeline`: completes what a run misses, in threads that ask and threads that judge."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Protocol
+
+from mooreeval.candidate import Candidate
+from mooreeval.config import VerifyConfig
+from mooreeval.errors import NotJudged, TaskError
+from mooreeval.extract import extract
+from mooreeval.feedback import feedback
+from mooreeval.reward import reward
+from mooreeval.verdict import Verdict
+from mooreeval.verify import Verifier
+from musacoder.config import SamplingConfig, WorkConfig
+from musacoder.models import Completion, Message, Model
+from musacoder.pipeline.desk import Ask, Desk, Waiting
+from musacoder.pipeline.ledger import REPAIRABLE, Ledger
+from musacoder.runlog import FailureTold, Judged, Key, MessageTold, RunFolder, Sample
+from musacoder.suites import SuiteTask
+
+_LOOK_SECONDS = 0.2  # how soon an interrupt is seen
+_END_SECONDS = 60.0  # for threads to end once model and verifier are closed
+
+
+class Prompt(Protocol):
+    """What is asked, and what of it was shortened."""
+
+    @property
+    def messages(self) -> Sequence[Message]: ...
+
+    @property
+    def shortened(self) -> Sequence[str]: ...
+
+
+class Prompts(Protocol):
+    """Makes prompts; safe for several threads."""
+
+    def first(self, task: SuiteTask) -> Prompt:
+        """The first prompt of a task."""
+        ...
+
+    def next(self, task: SuiteTask, sample: Sample, judged: Judged) -> Prompt:
+        """The prompt that follows a judged answer."""
+        ...
+
+
+@dataclass(frozen=True)
+class Told:
+    """What has just happened."""
+
+    key: Key
+    how: str  # a status, "not_judged", or the class of a failure
+    is_last: bool  # that answer needs nothing more
+    detail: str = ""  # one line
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a pipeline works with. `close` frees whatever waits for model or verifier."""
+
+    run: RunFolder
+    model: Model
+    verifier: Verifier
+    prompts: Prompts
+    sampling: SamplingConfig
+    verify: VerifyConfig
+    work: WorkConfig
+    close: Callable[[], None]
+
+
+class Pipeline:
+    """Completes a run. One at a time for a run folder."""
+
+    def __init__(self, parts: Parts, tasks: Sequence[SuiteTask], ledger: Ledger) -> None:
+        self._parts, self._run, self._ledger = parts, parts.run, ledger
+        self._tasks = {t.task.task_id: t for t in tasks}
+        self._told: queue.SimpleQueue[Told] = queue.SimpleQueue()
+        self._turns = 1
+        self._fault: BaseException | None = None
+
+    def unfinished(self, samples: int, turns: int) -> int:
+        """How many of the answers need something."""
+        return sum(1 for _ in self._steps(samples, turns))
+
+    def complete(self, samples: int, turns: int, on_told: Callable[[Told], None]) -> None:
+        """Ask and judge until every answer is right, has as many turns, or can't go on.
+
+        `on_told` is called in the caller's thread. An interrupt closes model and verifier; what is recorded stays.
+        """
+        self._turns = turns
+        self._desk = self._planned(samples, turns)
+        threads = [
+            *self._threads("ask", self._parts.work.asking, self._ask_all),
+            *self._threads("judge", self._parts.work.judging, self._judge_all),
+        ]
+        try:
+            self._watch(threads, on_told)
+        except BaseException:
+            self._desk.stop()
+            self._parts.close()
+            raise
+        finally:
+            _join(threads)
+        if self._fault is not None:
+            raise self._fault
+
+    # ------------------------------------------------------------------------------------------------------------- plan
+    def _steps(self, samples: int, turns: int) -> Iterator[tuple[Key, str]]:
+        for task in self._tasks:
+            for index in range(samples):
+                if step := self._ledger.next_step(task, index, turns):
+                    yield Key(task, index, step.turn), step.what
+
+    def _planned(self, samples: int, turns: int) -> Desk:
+        steps = list(self._steps(samples, turns))
+        asked = [key for key, what in steps if what == "ask"]
+        repairs = [Ask(key.task, key.index, 1, key.turn) for key in asked if key.turn > 1]
+        firsts = list(_neighbours([key for key in asked if key.turn == 1]))
+        answers = [key for key, what in steps if what == "judge"]
+        return Desk([*repairs, *firsts], answers, unfinished=len(steps), most_waiting=self._parts.work.waiting)
+
+    # ---------------------------------------------------------------------------------------------------------- threads
+    def _threads(self, name: str, number: int, work: Callable[[], None]) -> list[threading.Thread]:
+        threads = [
+            threading.Thread(target=self._guarded, args=(work,), name=f"{name}-{i}", daemon=True) for i in range(number)
+        ]
+        for thread in threads:
+            thread.start()
+        return threads
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        """A fault in one thread ends them all, and is raised in the caller's."""
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 - raised again by `complete`
+            if not self._desk.stopped:
+                self._fault = error
+                self._desk.stop()
+                self._parts.close()
+
+    def _watch(self, threads: Sequence[threading.Thread], on_told: Callable[[Told], None]) -> None:
+        while any(thread.is_alive() for thread in threads) or not self._told.empty():
+            try:
+                told = self._told.get(timeout=_LOOK_SECONDS)
+            except queue.Empty:
+                continue
+            on_told(told)
+
+    def _ask_all(self) -> None:
+        while ask := self._desk.take_ask():
+            self._ask(ask)
+
+    def _judge_all(self) -> None:
+        while waiting := self._desk.take_answer():
+            self._judge(waiting)
+
+    # -------------------------------------------------------------------------------------------------------------- ask
+    def _ask(self, ask: Ask) -> None:
+        task = self._tasks[ask.task]
+        prompt = self._prompt(task, ask)
+        sampling = self._parts.sampling.of(task.task.task_hash, ask.index, ask.turn)
+        asked_at, seen = time.time(), set()
+
+        def note(number: int, completion: Completion) -> None:
+            seen.add(number)
+            self._answered(Key(ask.task, ask.index + number, ask.turn), prompt, completion, asked_at)
+
+        completions = self._parts.model.sample(prompt.messages, ask.count, sampling, on_completion=note)
+        for number, completion in enumerate(completions):
+            if number not in seen:
+                note(number, completion)
+
+    def _prompt(self, task: SuiteTask, ask: Ask) -> Prompt:
+        if ask.turn == 1:
+            return self._parts.prompts.first(task)
+        before = Key(ask.task, ask.index, ask.turn - 1)
+        return self._parts.prompts.next(task, self._run.sample(before), self._run.verdict(before))
+
+    def _answered(self, key: Key, prompt: Prompt, completion: Completion, asked_at: float) -> None:
+        if self._desk.stopped:
+            return  # cut short by us: not the model's answer
+        sample = sample_of(key, prompt, completion, asked_at)
+        self._run.add_sample(sample)
+        self._ledger.note_sample(sample)
+        if sample.failure is None:
+            self._desk.put_answer(key)
+        else:
+            self._told.put(Told(key, sample.failure.kind, is_last=True, detail=sample.failure.message))
+            self._desk.finish()
+
+    # ------------------------------------------------------------------------------------------------------------ judge
+    def _judge(self, waiting: Waiting) -> None:
+        started_at = time.time()
+        verdict, why, text = self._verdict(self._run.sample(waiting.key))
+        if verdict is None and self._desk.stopped:
+            return  # cut short by us: it is judged when the run goes on
+        scored, why = _scored(verdict, why, self._parts.verify)
+        judged = Judged(
+            **waiting.key._asdict(),
+            verdict=verdict if why is None else None,
+            not_judged=why,
+            reward=scored,
+            feedback=text,
+            queued_at=waiting.since,
+            started_at=started_at,
+            ended_at=time.time(),
+        )
+        self._run.add_verdict(judged)
+        self._ledger.note_verdict(judged)
+        self._go_on(judged)
+
+    def _verdict(self, sample: Sample) -> tuple[Verdict | None, str | None, str | None]:
+        """The verdict on an answer with its feedback, or why there is none."""
+        task = self._tasks[sample.task].task
+        candidate = extract(sample.answer or "", finish_reason=sample.finish_reason)
+        try:
+            verdict = self._parts.verifier.verify(task, candidate)
+        except (NotJudged, TaskError) as error:
+            return None, str(error), None
+        code = candidate.code if isinstance(candidate, Candidate) else None
+        return verdict, None, feedback(verdict, code, self._parts.verify.feedback)
+
+    def _go_on(self, judged: Judged) -> None:
+        how = self._ledger.ended[judged.key]
+        is_last = how not in REPAIRABLE or judged.turn >= self._turns
+        detail = judged.not_judged or (judged.verdict.reason if judged.verdict else "")
+        self._told.put(Told(judged.key, how, is_last, detail))
+        if is_last:
+            self._desk.finish()
+        else:
+            self._desk.put_repair(Ask(judged.task, judged.index, 1, judged.turn + 1))
+
+
+def sample_of(key: Key, prompt: Prompt, completion: Completion, asked_at: float) -> Sample:
+    """The record of one answer, or of its failure."""
+    failure = completion.failure
+    return Sample(
+        **key._asdict(),
+        messages=tuple(MessageTold(role=m.role, content=m.content) for m in prompt.messages),
+        shortened=tuple(prompt.shortened),
+        answer=completion.text,
+        reasoning=completion.reasoning,
+        failure=failure and FailureTold(kind=failure.kind.value, message=failure.message),
+        finish_reason=completion.finish_reason,
+        prompt_tokens=completion.prompt_tokens,
+        completion_tokens=completion.completion_tokens,
+        attempts=completion.attempts,
+        seconds=completion.seconds,
+        answered_by=completion.model or None,
+        warnings=completion.warnings,
+        asked_at=asked_at,
+        answered_at=time.time(),
+    )
+
+
+def _scored(verdict: Verdict | None, why: str | None, config: VerifyConfig) -> tuple[float | None, str | None]:
+    """The reward, and why the answer counts as not judged, if it does: times that no clock gives are no measurement."""
+    try:
+        return reward(verdict, config.reward), why
+    except ValueError as error:
+        return None, f"{error}"
+
+
+def _neighbours(keys: Sequence[Key]) -> Iterator[Ask]:
+    """First turns as few requests: neighbouring indices of one task are asked together."""
+    while keys:
+        first = keys[0]
+        together = [key for key, index in zip(keys, count(first.index), strict=False) if key[:2] == (first.task, index)]
+        yield Ask(first.task, first.index, len(together), 1)
+        keys = keys[len(together) :]
+
+
+def _join(threads: Sequence[threading.Thread]) -> None:
+    end = time.monotonic() + _END_SECONDS
+    for thread in threads:
+        thread.join(max(end - time.monotonic(), 0.0))
