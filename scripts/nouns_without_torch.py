@@ -45,6 +45,8 @@ NOUNS = (
     "musacoder.suite",
     "musacoder.runlog",
     "musacoder.suites",
+    "musacoder.config",
+    "musacoder.pipeline",
     "musacoder.models",
     "musacoder.models.local",
     "musacoder.models.openai_server",

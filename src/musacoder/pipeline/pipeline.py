@@ -247,7 +247,7 @@ def sample_of(key: Key, prompt: Prompt, completion: Completion, asked_at: float)
         shortened=tuple(prompt.shortened),
         answer=completion.text,
         reasoning=completion.reasoning,
-        failure=failure and FailureTold(kind=failure.kind.value, message=failure.message),
+        failure=FailureTold(kind=failure.kind.value, message=failure.message) if failure else None,
         finish_reason=completion.finish_reason,
         prompt_tokens=completion.prompt_tokens,
         completion_tokens=completion.completion_tokens,
