@@ -30,7 +30,6 @@ from mooreeval.execute import conclude
 from mooreeval.execute.case import Case
 from mooreeval.execute.compile_baseline import add_compile_baseline
 from mooreeval.execute.conclude import Conclusion
-from mooreeval.execute.describing import described
 from mooreeval.execute.evidence import Evidence
 from mooreeval.execute.judge import Judgement
 from mooreeval.execute.profiling import make_profile
@@ -80,14 +79,6 @@ class LocalVerifier(OnThisMachine):
     def device_name(self) -> str | None:
         """The device that judges; None on the simulator."""
         return self._toolchain.device_name if _kind_of_evidence(self.config.backend) == "device" else None
-
-    def describe(self, task: Task) -> dict[str, Any]:
-        """Shapes, strides, dtypes and cost of a task (see `execute.metadata`), from a process of its own.
-
-        Raises TaskError where the task does not run. Nothing of its size is allocated.
-        """
-        self._require_space()
-        return self._tried(lambda: described(task, self.config, self._launcher, self._toolchain, versions()["torch"]))
 
     def verify(self, task: Task, candidate: Candidate | NoCandidate, progress: Progress | None = None) -> Verdict:
         """The verdict on one candidate. `progress` is called with the name of each stage as it begins."""

@@ -59,12 +59,6 @@ def _impostors() -> Role:
     return ImpostorChild()
 
 
-def _describe() -> Role:
-    from mooreeval.execute.describe_child import DescribeChild
-
-    return DescribeChild()
-
-
 ROLES: dict[str, Callable[[], Role]] = {
     "reference": _reference,
     "recorder": _candidate,
@@ -74,7 +68,6 @@ ROLES: dict[str, Callable[[], Role]] = {
     "profile": _profile,
     "admission": _admission,
     "impostors": _impostors,
-    "describe": _describe,
 }
 
 
