@@ -20,6 +20,7 @@ NOUNS = (
     "mooreeval.config_reading",
     "mooreeval.source_text",
     "mooreeval.task",
+    "mooreeval.task_metadata",
     "mooreeval.task_sources",
     "mooreeval.candidate",
     "mooreeval.extract",

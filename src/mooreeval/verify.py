@@ -30,13 +30,16 @@ from mooreeval.execute import conclude
 from mooreeval.execute.case import Case
 from mooreeval.execute.compile_baseline import add_compile_baseline
 from mooreeval.execute.conclude import Conclusion
+from mooreeval.execute.describing import describe_task
 from mooreeval.execute.evidence import Evidence
 from mooreeval.execute.judge import Judgement
+from mooreeval.execute.processes import Processes
 from mooreeval.execute.profiling import make_profile
 from mooreeval.execute.seeds import derive_seed
 from mooreeval.many import as_completed
 from mooreeval.on_this_machine import OnThisMachine, told_where_space_ends
 from mooreeval.task import Task
+from mooreeval.task_metadata import TaskMetadata
 from mooreeval.verdict import SandboxUsed, Status, TaskAdmission, Verdict
 
 __all__ = ["BackendInfo", "LocalVerifier", "Outcome", "ScriptedVerifier", "Verifier", "available_backends"]
@@ -91,6 +94,13 @@ class LocalVerifier(OnThisMachine):
         with told_where_space_ends(self._launcher.root):
             self._toolchain.prepare()
         return self._tried(lambda: self._judge(task, candidate, report))
+
+    def describe(self, task: Task) -> TaskMetadata:
+        """What the task's tensors look like, as a child sees them that runs it without values. TaskError, NotJudged."""
+        self._require_space()
+        seconds = self.config.deadlines.reference_seconds
+        processes = Processes(self.config, self._launcher, self._toolchain, Evidence())
+        return self._tried(lambda: describe_task(task, processes, self._toolchain.cache, versions(), seconds))
 
     def verify_many(
         self,

@@ -19,6 +19,7 @@ from mooreeval.toolchains.base import Toolchain
 START_SECONDS = 60.0  # opening a device
 SMALL_SHARE = 512  # of the device's memory; what trials take is some dozen times what goes in
 REST_SECONDS = 20.0  # giving back what it holds
+SEE_NO_DEVICE = ("recorder", "reader", "metadata")  # roles whose children never get a real one
 
 
 class Processes:
@@ -33,8 +34,8 @@ class Processes:
         return self._config.backend != "simulator"
 
     def spawn(self, role: str, readable: Iterable[str] = ()) -> Child:
-        """A child with this role; recorder and reader never see a real device. `readable`: more that it may read."""
-        memory, real = self._config.memory, self.on_device and role not in ("recorder", "reader")
+        """A child with this role. `readable`: more that it may read."""
+        memory, real = self._config.memory, self.on_device and role not in SEE_NO_DEVICE
         limits = {
             "data_bytes": (memory.device_child_mib if real else memory.child_mib) << 20,
             "disk_bytes": memory.disk_mib << 20,
@@ -52,7 +53,7 @@ class Processes:
         if role == "recorder":
             options = self._toolchain.recorder_options()
             return [str(Path(options[name]).parent) for name in ("runtime_lib", "device_lib")]
-        if role == "reader" or (not self.on_device and role != "run"):
+        if role in ("reader", "metadata") or (not self.on_device and role != "run"):
             return []
         artefacts = [str(artefact.path.parent) for artefact in self._evidence.artefacts]
         return [*self._toolchain.shown_to_children(), *(artefacts if role in ("run", "profile") else [])]

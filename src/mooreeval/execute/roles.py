@@ -59,6 +59,12 @@ def _impostors() -> Role:
     return ImpostorChild()
 
 
+def _metadata() -> Role:
+    from mooreeval.execute.metadata_child import MetadataChild
+
+    return MetadataChild()
+
+
 ROLES: dict[str, Callable[[], Role]] = {
     "reference": _reference,
     "recorder": _candidate,
@@ -68,6 +74,7 @@ ROLES: dict[str, Callable[[], Role]] = {
     "profile": _profile,
     "admission": _admission,
     "impostors": _impostors,
+    "metadata": _metadata,
 }
 
 
