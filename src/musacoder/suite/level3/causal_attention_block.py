@@ -30,9 +30,9 @@ class Model(nn.Module):
         return x + self.out(seen.transpose(1, 2).reshape(batch, length, width))
 
 
-batch = 4
+batch = 12
 length = 515
-heads = 12
+heads = 5
 head_width = 40
 
 

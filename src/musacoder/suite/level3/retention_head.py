@@ -28,10 +28,10 @@ class Model(nn.Module):
         return (seen.transpose(1, 2).reshape(batch, length, width) * torch.sigmoid(gate)) @ self.out
 
 
-batch = 4
+batch = 12
 length = 390
-heads = 5
-head_width = 56
+heads = 4
+head_width = 40
 
 
 def get_inputs():
