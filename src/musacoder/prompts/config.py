@@ -1,0 +1,34 @@
+"""Configuration of prompts: every default stands here, once. No torch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from mooreeval.config import Count, Whole
+from mooreeval.verdict import Record
+
+
+class PromptConfig(Record):
+    """What prompts say, and how long they may be."""
+
+    templates: Path | None = Field(
+        None, description="Folder with templates of your own; those that are not in it are the bundled ones."
+    )
+    tokens: Annotated[Count, Field(ge=256)] = Field(
+        16384, description="Most tokens of a prompt, the conversation before it included."
+    )
+    system: bool = Field(True, description="Whether there is a system message; else its text begins the first turn.")
+    example: bool = Field(True, description="Whether a task with a right answer is shown first.")
+    metadata: bool = Field(True, description="Whether shapes, strides and dtypes are told.")
+    steps: bool = Field(True, description="Whether the six steps of reasoning are asked for.")
+    turns: Count = Field(4, description="Earlier answers of a conversation that are shown, the last included.")
+    listed: Whole = Field(32, description="Tensors of one kind that are listed.")
+    feedback_characters: Annotated[Count, Field(ge=200)] = Field(
+        800, description="What is left at least of feedback that has to be cut."
+    )
+    answer_characters: Annotated[Count, Field(ge=200)] = Field(
+        2000, description="What is left at least of an earlier answer that has to be cut."
+    )
