@@ -98,6 +98,7 @@ class CandidateChild:
             finally:
                 self._device.hold_launches(False)
         if op == "release":
+            self._places.forget()
             if self._device.exchange:
                 self._device.exchange.clear()
             return {}, {}
@@ -172,9 +173,7 @@ class CandidateChild:
         exchange = self._device.exchange
         if exchange:
             exchange.clear()
-            inputs = from_wire(values["inputs"], self._placed, exchange.receive)
-        else:
-            inputs = self._places.placed(values["inputs"], self._placed)
+        inputs = self._places.placed(values["inputs"], self._placed, exchange)
         self._device.begin_trial(fields["schedule"])
         answer: dict[str, Any] = {"devices": []}
         out: dict[str, Any] = {}
@@ -237,6 +236,7 @@ class CandidateChild:
         exchange = self._device.exchange
         assert exchange is not None
         stay_on(fields["core"])
+        self._places.forget()
         self._timed.use([], [], 0)
         exchange.clear(keep_warm=True)
         arenas = from_wire(values["arenas"], open_tensor=exchange.receive)

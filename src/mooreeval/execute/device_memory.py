@@ -213,6 +213,11 @@ class Exchange:
         with OpenedBlock(data.handle, data.nbytes()) as block:
             return self._put(block.tensor(dtype_of(data.dtype), data.shape), data.stride)
 
+    def refill(self, there: torch.Tensor, data: DeviceTensor) -> torch.Tensor:
+        """A tensor of this process, with the elements of one of another process from now on."""
+        with torch.no_grad(), OpenedBlock(data.handle, data.nbytes()) as block:
+            return _copy(there, block.tensor(dtype_of(data.dtype), data.shape))
+
     def _put(self, source: torch.Tensor, stride: tuple[int, ...]) -> torch.Tensor:
         if not source.numel():
             return torch.empty_strided(source.shape, stride, dtype=source.dtype, device="cuda")

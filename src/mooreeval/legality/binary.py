@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from mooreeval.errors import NotJudged
 from mooreeval.legality.elf import BadElf, SharedObject, read_shared_object
 from mooreeval.legality.mangled import qualified_name
-from mooreeval.legality.symbols import Fault, fault_of
+from mooreeval.legality.symbols import Fault, fault_of, is_taken
 from mooreeval.simulator.rewrite import Tokens, join_lines
 from mooreeval.toolchains.base import Artefact, Recording
 from mooreeval.toolchains.locate import SourceMap
@@ -76,8 +76,8 @@ def binary_hits(
 
 
 _GRAVITY = (
-    "simulator_tampering", "forbidden_symbol", "foreign_library", "constructor", "library_call", "cpp_torch_compute",
-    "library_kernel", "foreign_kernel", "unlisted_symbol",
+    "simulator_tampering", "forbidden_symbol", "exported_symbol", "foreign_library", "constructor", "library_call",
+    "cpp_torch_compute", "library_kernel", "foreign_kernel", "unlisted_symbol",
 )  # fmt: skip
 
 
@@ -87,6 +87,7 @@ def _hits(module: SharedObject, sources: Sources, policy: str) -> Iterator[RuleH
             yield RuleHit(
                 rule=fault.rule, message=fault.what, place=_place(fault, sources), evidence=f"symbol {symbol[:300]}"
             )
+    yield from _stand_ins(module, sources)
     yield from _libraries(module)
     yield from _constructors(module, sources)
     if policy == "native":
@@ -98,6 +99,17 @@ def _place(fault: Fault, sources: Sources) -> Place | None:
     parts = fault.word.split("_")
     words = [fault.word, *("_".join(parts[:k]) for k in range(len(parts) - 1, 0, -1))]
     return next((place for word in words if word and (place := sources.place_of(word))), None)
+
+
+def _stand_ins(module: SharedObject, sources: Sources) -> Iterator[RuleHit]:
+    """Functions that carry the name of one of CUDA's or of the C library's."""
+    for name in filter(is_taken, module.functions):
+        yield RuleHit(
+            rule="exported_symbol",
+            message=f"the module defines {name[:100]}, which is a function of CUDA's or of the C library's",
+            place=sources.place_of(name),
+            evidence=f"symbol {name[:200]}",
+        )
 
 
 def _libraries(module: SharedObject) -> Iterator[RuleHit]:

@@ -71,6 +71,12 @@ class SharedObject:
         """Names that others must define, sorted."""
         return tuple(sorted({s.name for s in self.symbols if not s.defined and s.name}))
 
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """Names of the functions that it defines, for others or itself, sorted; weak ones, of templates, left out."""
+        every = (*self.all_symbols, *self.symbols)
+        return tuple(sorted({s.name for s in every if s.defined and s.is_function and not s.weak and s.name}))
+
     def section(self, name: str) -> bytes:
         """The bytes of all sections of that name; empty where there is none."""
         return b"".join(self.data[s.offset : s.offset + s.size] for s in self.sections if s.name == name)

@@ -200,6 +200,15 @@ def fault_of(symbol: str, policy: str = "native") -> Fault | None:
     return fault
 
 
+def is_taken(symbol: str) -> bool:
+    """Whether CUDA or the C library has a function of that name: a module that defines one stands in for it."""
+    name = symbol.partition("@")[0]
+    if name.startswith(("_Z", "PyInit_")):
+        return False
+    in_c = _forbidden_in_c(name) is not None or name in _CLOCKS_AND_LOCKS.split()
+    return in_c or _CUDA_RUNTIME.fullmatch(name) is not None or name in _CUDA_DRIVER
+
+
 # ------------------------------------------------------------------------------------------------------------------- C
 def _fault_in_c(name: str) -> Fault | None:
     if what := _forbidden_in_c(name):

@@ -217,6 +217,19 @@ def test_a_function_that_runs_at_load_is_told_from_the_initialisation_of_static_
     assert hit.place.line == 4
 
 
+def test_a_function_that_stands_in_for_one_of_cudas_or_of_the_c_librarys_is_named(tmp_path):
+    own = """extern "C" double clock_of_mine(int n) { return n; }
+static long time(int n) { return n; }
+long f() { return time(3); }
+"""
+    assert hits_of(built(tmp_path, own), own) == []
+    functions = ("int cudaDeviceSynchronize()", "int clock_gettime(int, void*)", "int kill(int, int)")
+    for function in functions:
+        text = f'{own}extern "C" {function} {{ return 0; }}\n'
+        (hit,) = hits_of(built(tmp_path, text), text)
+        assert (hit.rule, hit.place.line if hit.place else None) == ("exported_symbol", 4)
+
+
 def test_a_library_that_nobody_gave_is_named(tmp_path):
     folder = tmp_path / "other"
     folder.mkdir()
