@@ -1,4 +1,4 @@
-"""Writes the table of fields in docs/configuration.md from the models themselves; a test compares the two.
+"""Writes the tables of fields in docs/ from the configurations themselves; a test compares the two.
 
 python scripts/configuration_page.py
 """
@@ -13,39 +13,48 @@ from pydantic.fields import FieldInfo
 
 from mooreeval.config import VerifyConfig
 from mooreeval.verdict import Record
+from musacoder.models.config import ModelConfig
+from musacoder.prompts.config import PromptConfig
 
-ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "configuration.md"
+DOCS = Path(__file__).parents[1] / "docs"
+# Of each page: what stands before the names of its fields, and the configuration that has them.
+PAGES: dict[Path, tuple[str, type[Record]]] = {
+    DOCS / "configuration.md": ("", VerifyConfig),
+    DOCS / "models.md": ("model.", ModelConfig),
+    DOCS / "prompts.md": ("prompt.", PromptConfig),
+}
 BEGIN, END = "<!-- fields: written by scripts/configuration_page.py -->", "<!-- end of fields -->"
 
 
 def main() -> int:
-    """Bring the page up to date."""
-    PAGE.write_text(updated(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    """Bring the pages up to date."""
+    for page in PAGES:
+        page.write_text(updated(page), encoding="utf-8")
     return 0
 
 
-def updated(page: str) -> str:
+def updated(page: Path) -> str:
     """The page with its fields as they are in the code."""
-    before, _, rest = page.partition(BEGIN)
+    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{fields()}\n{END}{after}"
+    return f"{before}{BEGIN}\n{fields(*PAGES[page])}\n{END}{after}"
 
 
-def fields() -> str:
+def fields(prefix: str, model: type[Record]) -> str:
     """The Markdown table of every field."""
     rows = ["| field | default | what it is |", "|---|---|---|"]
-    rows += [f"| `{name}` | {default} | {text} |" for name, default, text in _rows("", VerifyConfig)]
+    rows += [f"| `{name}` | {default} | {text} |" for name, default, text in _rows(prefix, model)]
     return "\n".join(rows)
 
 
 def _rows(prefix: str, model: type[Record]) -> Iterator[tuple[str, str, str]]:
     parts = []
     for name, field in model.model_fields.items():
-        if isinstance(field.default, Record):
-            parts.append((f"{prefix}{name}.", type(field.default)))
+        default = field.get_default(call_default_factory=True)
+        if isinstance(default, Record):
+            parts.append((f"{prefix}{name}.", type(default)))
         else:
-            yield f"{prefix}{name}", _shown(field.default), _text(field)
+            yield f"{prefix}{name}", _shown(default), _text(field)
     for inner, part in parts:
         yield from _rows(inner, part)
 

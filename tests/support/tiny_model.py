@@ -32,6 +32,8 @@ def save_tiny_model(folder: Path, *, context: int = 512, template: str | None = 
         bos_token_id=None,
         pad_token_id=tokenizer.pad_token_id,
     )
-    LlamaForCausalLM(config).save_pretrained(folder)
+    model = LlamaForCausalLM(config)
+    model.generation_config.do_sample = True  # else `transformers serve` takes no notice of a temperature
+    model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder

@@ -67,7 +67,7 @@ class OpenAIServer:
         self._name, self._config = name, config.server
         self._url = _checked_url(self._config.base_url)
         self._secret = _secret(self._config)
-        self._count = token_counter(config)
+        self._count, self._context = token_counter(config), config.context_tokens
         self._draw = random.Random()
         self._one_by_one = False  # learnt from the server
         self._closed = threading.Event()
@@ -94,7 +94,7 @@ class OpenAIServer:
     ) -> list[Completion]:
         found: dict[int, Completion] = {}
         results: queue.SimpleQueue[tuple[int, Completion] | None] = queue.SimpleQueue()
-        asked = _Asked([_wire(m) for m in messages], sampling, results.put)
+        asked = _Asked([_wire(m) for m in messages], self._bounded(messages, sampling), results.put)
         future = self._submitted(asked, range(n))
         try:
             while future is not None and len(found) < n and (got := results.get()) is not None:
@@ -161,8 +161,20 @@ class OpenAIServer:
         response.stream = _Bounded(response.stream, self._config.answer_mib << 20)
 
     # ------------------------------------------------------------------------------------------------ one sample call
+    def _bounded(self, messages: Sequence[Message], sampling: Sampling) -> Sampling:
+        """Within the model's context, where that is known: some servers refuse what does not fit, others cut it."""
+        if self._context is None:
+            return sampling
+        room = self._context - self._count(messages)
+        return replace(sampling, max_tokens=min(room, room if sampling.max_tokens is None else sampling.max_tokens))
+
     async def _answer(self, asked: _Asked, indices: list[int]) -> None:
         """Deliver a completion for each index, in requests of as many as may go together."""
+        if self._context is not None and (asked.sampling.max_tokens or 0) <= 0:
+            failure = Failure(FailureKind.PROMPT_TOO_LONG, f"no room for an answer in {self._context} tokens")
+            for index in indices:
+                asked.deliver((index, Completion(failure=failure, attempts=0, model=self._name)))
+            return
         most = 1 if self._one_by_one else self._config.answers_per_request or len(indices) or 1
         groups = [indices[i : i + most] for i in range(0, len(indices), most)]
         await asyncio.gather(*(self._answer_group(asked, group) for group in groups))
@@ -261,7 +273,7 @@ class _Bounded(httpx2.AsyncByteStream):
         async for chunk in self._stream:
             seen += len(chunk)
             if seen > self._most:
-                raise ReplyTooLarge(f"the reply is larger than {self._most >> 20} MiB (server.answer_mib)")
+                raise ReplyTooLarge(f"the reply is larger than {self._most >> 20} MiB (model.server.answer_mib)")
             yield chunk
 
     async def aclose(self) -> None:
@@ -293,7 +305,7 @@ def _secret(config: ServerConfig) -> str | None:
         return None
     value = os.environ.get(name, "").strip()
     if not value:
-        remedy = "set it, or name another with server.api_key_env"
+        remedy = "set it, or name another with model.server.api_key_env"
         hint = "" if config.base_url else "; a server of your own needs --base-url"
         raise UsageError(f"the environment variable {name}, which holds the server's key, is not set: {remedy}{hint}")
     if not value.isascii() or not value.isprintable():

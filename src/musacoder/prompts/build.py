@@ -112,7 +112,7 @@ class _Builder:
         least = self._count(self._messages(draft))
         raise PromptTooLong(
             f"task {self._task.task_id}: its shortest prompt has {least} tokens, the budget is {self._config.tokens} "
-            "(prompts.tokens)"
+            "(prompt.tokens)"
         )
 
     def _whole(self) -> Draft:

@@ -77,7 +77,7 @@ def _names() -> tuple[str, ...]:
 
 def _require_known(folder: Path) -> None:
     if not folder.is_dir():
-        raise UsageError(f"prompts.templates: {folder} is no folder")
+        raise UsageError(f"prompt.templates: {folder} is no folder")
     found = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file() and p.name[0] != "."}
     if unknown := sorted(found - set(_names())):
         raise UsageError(f"{folder / unknown[0]} is no template of a prompt; there are {', '.join(_names())}")

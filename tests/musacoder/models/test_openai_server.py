@@ -393,6 +393,18 @@ def test_an_error_of_the_caller_reaches_the_caller_and_ends_the_requests():
         assert opened.sample(PROMPT, 1, SAMPLING)[0].text == "good"
 
 
+@pytest.mark.parametrize(("context", "sent"), [(None, 64), (100, 64), (60, 46), (14, None)])
+def test_an_answer_is_bounded_by_the_context_where_that_is_known(context, sent):
+    with serving(after()) as seen:
+        config = ModelConfig.model_validate({"context_tokens": context, "server": {"base_url": seen.url}})
+        with OpenAIServer("tiny", config) as opened:
+            assert opened.count_tokens(PROMPT) == 14
+            (found,) = opened.sample(PROMPT, 1, SAMPLING)
+    assert [r["max_tokens"] for r in seen.requests] == ([sent] if sent else [])
+    assert (found.failure is None) == (sent is not None)
+    assert sent or found.failure.kind is FailureKind.PROMPT_TOO_LONG
+
+
 def test_a_prompt_with_half_a_character_is_sent_all_the_same():
     with model(lambda request, _number: chat(request["messages"][0]["content"])) as (opened, _seen):
         assert opened.sample([Message("user", "a\ud800b")], 1, SAMPLING)[0].text == "a?b"
