@@ -26,6 +26,7 @@ import typer
 from mooreeval.errors import MooreError, UsageError
 from musacoder.cli_inputs import GALLERY, load_candidate_named, load_task_named, load_tasks_named
 from musacoder.cli_options import BAD_USAGE, NOT_CORRECT, NOT_JUDGED, OK, AsJson, Command, ConfigFile, Settings, Verbose
+from musacoder.report.command import register as register_report
 from musacoder.start import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -215,6 +216,9 @@ def doctor(json: AsJson = False, verbose: Verbose = False) -> None:
 
     del verbose  # accepted everywhere, so that -v never is a usage error; it acts where errors are told
     raise typer.Exit(run_doctor(as_json=json))
+
+
+register_report(app)
 
 
 def exit_code(verdict: Verdict) -> int:

@@ -1,0 +1,126 @@
+"""`musacoder report`: what runs say, as HTML, Markdown or JSON."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mooreeval.errors import UsageError
+from musacoder.cli_options import OK, AsJson, Command, Verbose
+
+DEFAULT_NAME = "report.html"
+SCHEMA_VERSION = 1
+
+
+def register(app: typer.Typer) -> None:
+    """Give the command line this command."""
+    app.command(cls=Command)(report)
+
+
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders, of bench or generate.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The HTML page. By default report.html, of one run in its folder."),
+    ] = None,
+    markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="The tables as Markdown, too.")] = None,
+    no_code: Annotated[
+        bool, typer.Option("--no-code", help="Leave out all that a model wrote and all that may quote it.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap that intervals come from.")] = 0,
+    json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Show what runs say: rates with intervals, curves, causes, comparisons, every answer with its verdict."""
+    from musacoder.evaluate.rates import Bootstrap
+    from musacoder.report.gather import gather
+
+    del verbose  # it acts where errors are told
+    findings = gather(runs, Bootstrap(seed=seed))
+    page = out or (None if json else _default(runs))
+    written = _written(findings, page, markdown, code=not no_code)
+    if json:
+        from mooreeval.render import strict_json
+
+        print(strict_json(document(findings), indent=2))
+    else:
+        _tell(findings, written)
+    raise typer.Exit(OK)
+
+
+def document(findings: Any) -> dict[str, Any]:
+    """What --json prints: the metrics of each run and the comparisons; nothing that a model wrote."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "runs": [part.metrics.model_dump(mode="json") for part in findings.parts],
+        "comparisons": [comparison.model_dump(mode="json") for comparison in findings.comparisons],
+        "not_compared": list(findings.not_compared),
+    }
+
+
+def _default(runs: Sequence[Path]) -> Path:
+    return runs[0] / DEFAULT_NAME if len(runs) == 1 else Path(DEFAULT_NAME)
+
+
+def _written(findings: Any, page: Path | None, markdown_file: Path | None, *, code: bool) -> list[tuple[Path, int]]:
+    """The files that were written, with their sizes in bytes."""
+    made, files = _made(), []
+    if page is not None:
+        from musacoder.report.page import html
+
+        files.append((page, write(page, html(findings, made, code=code))))
+    if markdown_file is not None:
+        from musacoder.report.markdown import markdown
+
+        files.append((markdown_file, write(markdown_file, markdown(findings, made))))
+    return files
+
+
+def _made() -> str:
+    from datetime import UTC, datetime
+
+    from mooreeval import __version__
+
+    return f"made by musacoder {__version__} on {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def write(path: Path, text: str) -> int:
+    """Write a file whole or not at all; its size in bytes.
+
+    Raises UsageError where it can't be written.
+    """
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    data = text.encode("utf-8", "replace")
+    try:
+        part.write_bytes(data)
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+    return len(data)
+
+
+def _tell(findings: Any, written: Sequence[tuple[Path, int]]) -> None:
+    """The headline of every run in the terminal, and where the rest is."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from mooreeval.render import print_whole
+    from musacoder.report.tables import headline
+    from musacoder.report.words import size
+
+    console = Console(highlight=False)
+    for evidence, parts in findings.by_evidence():
+        content = headline(parts, evidence)
+        shown = Table(title=f"by evidence of {evidence}", box=None, pad_edge=False, title_justify="left")
+        for number, column in enumerate(content.columns):
+            shown.add_column(column, justify="left" if number == 0 else "right")
+        for row in (row for row in content.rows if not row.published):
+            shown.add_row(*(f"{c.text} ({c.small})" if c.small else c.text for c in row.cells))
+        print_whole(console, shown)
+    for path, count in written:
+        print(f"{path}  {size(count)}")
