@@ -18,6 +18,7 @@ import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 SECONDS = 60.0
+TALLEST = 9000  # pixels of a picture
 
 
 def needed_chromium() -> str:
@@ -35,7 +36,7 @@ class Browser:
         self._send, self._receive, self._buffer = send, receive, b""
         self._number, self._session = 0, ""
         self.complaints: list[str] = []
-        self.requests: list[str] = []
+        self._asked: dict[str, str] = {}
         self._seen: list[str] = []
         self._attach()
 
@@ -74,7 +75,9 @@ class Browser:
         method, told = event.get("method", ""), event.get("params", {})
         self._seen.append(method)
         if method == "Network.requestWillBeSent":
-            self.requests.append(told["request"]["url"])
+            self._asked[told["requestId"]] = told["request"]["url"]
+        elif method == "Network.loadingFailed" and told.get("blockedReason") == "csp":
+            self._asked.pop(told["requestId"], None)  # told of, and never sent
         elif method == "Runtime.exceptionThrown":
             self.complaints.append(json.dumps(told["exceptionDetails"]))
         elif method == "Log.entryAdded":
@@ -88,10 +91,15 @@ class Browser:
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500
         )
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-        self.complaints, self.requests, self._seen = [], [], []
+        self.complaints, self._asked, self._seen = [], {}, []
         self.call("Page.navigate", url=path.resolve().as_uri())
         while "Page.loadEventFired" not in self._seen:
             self._note(self._next())
+
+    @property
+    def requests(self) -> list[str]:
+        """What was asked for since the page was opened, but for what the page's own policy stopped."""
+        return list(self._asked.values())
 
     def evaluate(self, expression: str) -> Any:
         """The value of a JavaScript expression; a promise is waited for."""
@@ -112,10 +120,12 @@ class Browser:
         self.call("Input.dispatchKeyEvent", type="keyDown", **fields, **({"text": text} if text else {}))
         self.call("Input.dispatchKeyEvent", type="keyUp", **fields)
 
-    def screenshot(self, path: Path, *, whole: bool = True) -> None:
-        """A picture of the page, all of it or what fits the window."""
+    def screenshot(self, path: Path) -> None:
+        """A picture of the page from its top, at most `TALLEST` pixels of it."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        picture = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+        size = self.evaluate("[document.documentElement.clientWidth, document.documentElement.scrollHeight]")
+        part = {"x": 0, "y": 0, "width": size[0], "height": min(size[1], TALLEST), "scale": 1}
+        picture = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=part)
         path.write_bytes(base64.b64decode(picture["data"]))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -86,7 +87,7 @@ def test_a_folder_without_a_run_is_one_line(tmp_path, capsys):
 @pytest.mark.parametrize("name", ["manifest.json", "samples.jsonl", "verdicts.jsonl"])
 def test_a_newer_schema_is_refused_with_the_place(runs, name, capsys):
     path = runs / "base" / name
-    path.write_text(path.read_text().replace('"schema_version":', '"schema_version":9', 1))
+    path.write_text(re.sub(r'("schema_version":\s*)1', r"\g<1>9", path.read_text(), count=1))
     line = refused([runs / "base"], capsys)
     assert name in line
     assert "newer version" in line
@@ -119,7 +120,10 @@ def test_a_run_without_timing_says_that_speed_is_unknown(tmp_path, capsys):
     folder = written(tmp_path / "untimed", small_run({"a": ["correct"], "b": ["incorrect"]}, evidence="emulation"))
     assert musacoder(["report", str(folder), "--markdown", str(tmp_path / "t.md")]) == 0
     text = (tmp_path / "t.md").read_text()
-    assert "| untimed (scripted:gallery) | 2 | 1 | 50.0 (0.0–100.0) | 50.0 (0.0–100.0) | 50.0 (0.0–100.0) | – | – |" in text
+    assert (
+        "| untimed (scripted:gallery) | 2 | 1 | 50.0 (0.0–100.0) | 50.0 (0.0–100.0) | 50.0 (0.0–100.0) | – | – |"
+        in text
+    )
     assert "says nothing about speed" in text
     assert "fast_p" not in (tmp_path / "untimed" / "report.html").read_text()
     capsys.readouterr()
@@ -153,7 +157,7 @@ def test_a_place_that_cannot_be_written_is_one_line_and_leaves_nothing(runs, cap
     assert "cannot write" in line
     (runs / "taken").mkdir()
     assert "cannot write" in refused([runs / "base", "--out", runs / "taken"], capsys)
-    assert not [f for f in runs.rglob("*.part")]
+    assert not list(runs.rglob("*.part"))
 
 
 def test_an_earlier_report_is_replaced_and_the_run_is_not_touched(runs, capsys):

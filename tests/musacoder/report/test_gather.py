@@ -8,8 +8,6 @@ from support.report_runs import task_code, write_run
 
 from mooreeval.errors import UsageError
 from mooreeval.hashing import content_hash
-from mooreeval.task import make_task
-from musacoder.prompts import PromptConfig
 from musacoder.report.gather import gather, task_source
 from musacoder.runlog import MessageTold
 

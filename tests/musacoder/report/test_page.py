@@ -118,7 +118,7 @@ CANARY = "CanaryThatAModelWrote"
 @pytest.fixture(scope="module")
 def marked(tmp_path_factory):
     """A run in which every text field that a model can reach holds a canary, in samples and in whole verdicts."""
-    source = write_run(tmp_path_factory.mktemp("marked") / "source", tasks=4, samples=3, turns=2, skill=0.4)
+    source = write_run(tmp_path_factory.mktemp("marked") / "source", tasks=6, samples=4, turns=2, skill=0.2)
     path = source.path.with_name("marked")
     with RunFolder.create(path, source.manifest, {}) as run:
         for sample in RunFolder.open(source.path).samples():

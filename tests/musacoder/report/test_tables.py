@@ -22,7 +22,17 @@ def texts(content: tables.Table) -> list[list[str]]:
 def test_the_headline_has_the_runs_figures_beside_the_published_ones():
     content = tables.headline([part({"a": ["2/1", "incorrect"], "b": ["1/", "1/"]}, suite="KernelBench")], "device")
     # Pass@1 and Avg: (1/2 + 1) / 2; Pass@2: 1; faster than eager: 1 of 4; than compile: 0 of 2, b has no such baseline.
-    assert texts(content)[0] == ["mine", "2", "2", "75.0", "100.0", "75.0", "25.0", "0.0", decimal((1.5 - 1 + 1 + 1) / 4)]
+    assert texts(content)[0] == [
+        "mine",
+        "2",
+        "2",
+        "75.0",
+        "100.0",
+        "75.0",
+        "25.0",
+        "0.0",
+        decimal((1.5 - 1 + 1 + 1) / 4),
+    ]
     assert [row.published for row in content.rows] == [False, *[True] * 8]
     assert ["MusaCoder-9B-RL", "250", "8", "–", "83.6", "77.2", "12.6", "7.9", "–"] in texts(content)
     assert "not measured here" in texts(content)[1][0]
@@ -110,5 +120,10 @@ def test_numbers_are_shown_with_their_units():
     assert (percent(0.8364), percent(None), percent(1)) == ("83.6", "–", "100.0")
     assert (times(1.234), times(45.6), times(None)) == ("1.23×", "46×", "–")
     assert (duration(59.94), duration(600), duration(9000), duration(None)) == ("59.9 s", "10 min", "2.5 h", "–")
-    assert (number(1234567), size(1_234_567), size(2500), decimal(-0.5)) == ("1\u202f234\u202f567", "1.2 MB", "2 kB", "−0.50")
+    assert (number(1234567), size(1_234_567), size(2500), decimal(-0.5)) == (
+        "1\u202f234\u202f567",
+        "1.2 MB",
+        "2 kB",
+        "−0.50",
+    )
     assert one_line("a\n\n  b" + "c" * 300, 10) == "a bcccccc…"
