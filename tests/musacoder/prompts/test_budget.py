@@ -3,14 +3,14 @@
 import random
 
 import pytest
-from musacoder.prompts import PromptConfig, PromptTooLong, Target, Turn, build_first, build_repair
-from musacoder.prompts.cutting import cut_in_the_middle
 from support.verdicts import verdict
 
 from mooreeval.task import make_task
 from mooreeval.task_metadata import read_metadata
 from mooreeval.verdict import Status
 from musacoder.models.tokens import estimated_tokens
+from musacoder.prompts import PromptConfig, PromptTooLong, Target, Turn, build_first, build_repair
+from musacoder.prompts.cutting import cut_in_the_middle
 
 CUDA = Target()
 

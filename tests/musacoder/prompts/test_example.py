@@ -1,12 +1,12 @@
 """The worked example is judged like any answer: what a prompt shows as right is right."""
 
 import pytest
-from musacoder.prompts import Target, Templates
 
 from mooreeval.extract import extract
 from mooreeval.task import make_task
 from mooreeval.verdict import Status
 from mooreeval.verify import LocalVerifier
+from musacoder.prompts import Target, Templates
 
 
 @pytest.mark.slow

@@ -3,16 +3,6 @@
 import re
 
 import pytest
-from musacoder.prompts import (
-    PromptConfig,
-    Target,
-    Templates,
-    Turn,
-    build_first,
-    build_optimise,
-    build_repair,
-    target_of,
-)
 from support.verdicts import CODE, full, verdict
 
 from mooreeval import gallery
@@ -23,6 +13,16 @@ from mooreeval.feedback import feedback
 from mooreeval.task import load_task
 from mooreeval.task_metadata import read_metadata
 from mooreeval.verdict import KernelProfile, Profile, Status, Timing
+from musacoder.prompts import (
+    PromptConfig,
+    Target,
+    Templates,
+    Turn,
+    build_first,
+    build_optimise,
+    build_repair,
+    target_of,
+)
 
 TASK = load_task(gallery.FOLDER / "layer_norm" / "task.py")
 TENSOR = {"shape": [12, 31, 200], "stride": [6200, 200, 1], "dtype": "float32"}
