@@ -153,9 +153,12 @@ def wheel(tmp_path_factory) -> list[str]:
         return archive.namelist()
 
 
-@pytest.mark.parametrize("folder", ["simulator/include", "simulator/runtime", "simulator/device", "gallery"])
-def test_a_wheel_holds_all_that_is_compiled_or_judged_on_the_users_machine(wheel, folder):
-    source = ROOT / "src" / "mooreeval" / folder
+DATA = ["simulator/include", "simulator/runtime", "simulator/device", "gallery"]
+
+
+@pytest.mark.parametrize("folder", [*(f"mooreeval/{name}" for name in DATA), "musacoder/prompts/templates"])
+def test_a_wheel_holds_all_that_is_compiled_judged_or_rendered_on_the_users_machine(wheel, folder):
+    source = ROOT / "src" / folder
     files = [f for f in source.rglob("*") if f.is_file() and "__pycache__" not in f.parts]
     assert files
     absent = {f.relative_to(ROOT / "src").as_posix() for f in files} - set(wheel)

@@ -16,9 +16,10 @@ class RetryConfig(Record):
     A server's Retry-After is waited for in full, up to `longest_seconds`.
     """
 
-    attempts: Count = Field(6, description="Requests for one answer, the first included.")
+    attempts: Count = Field(7, description="Requests for one answer, the first included.")
     timed_out: Count = Field(2, description="Of these, how many may run into `answer_seconds`.")
-    first_seconds: Positive = Field(1, description="Most that is waited before the second request.")
+    # With seven attempts a minute on average, and two at most: a limit by the minute passes, and so does a restart.
+    first_seconds: Positive = Field(2, description="Most that is waited before the second request.")
     longest_seconds: Positive = Field(120, description="Most that is waited at once.")
 
 

@@ -94,7 +94,7 @@ class OpenAIServer:
     ) -> list[Completion]:
         found: dict[int, Completion] = {}
         results: queue.SimpleQueue[tuple[int, Completion] | None] = queue.SimpleQueue()
-        asked = _Asked([_wire(m) for m in messages], self._bounded(messages, sampling), results.put)
+        asked = _Asked([_wire(m) for m in messages], self._within_context(messages, sampling), results.put)
         future = self._submitted(asked, range(n))
         try:
             while future is not None and len(found) < n and (got := results.get()) is not None:
@@ -147,7 +147,7 @@ class OpenAIServer:
     def _made_client(self) -> openai.AsyncOpenAI:
         limits = httpx2.Limits(max_connections=self._config.concurrency, max_keepalive_connections=64)
         timeout = httpx2.Timeout(self._config.answer_seconds, connect=self._config.connect_seconds)
-        hooks: dict[str, list[Callable[..., Any]]] = {"response": [self._bound]}
+        hooks: dict[str, list[Callable[..., Any]]] = {"response": [self._limit_body]}
         return openai.AsyncOpenAI(
             base_url=self._url,
             api_key=self._secret or _NO_KEY,
@@ -156,12 +156,12 @@ class OpenAIServer:
             http_client=openai.DefaultAsyncHttpxClient(limits=limits, timeout=timeout, event_hooks=hooks),
         )
 
-    async def _bound(self, response: httpx2.Response) -> None:
+    async def _limit_body(self, response: httpx2.Response) -> None:
         """Called before the body is read: no server can fill this process's memory."""
-        response.stream = _Bounded(response.stream, self._config.answer_mib << 20)
+        response.stream = _LimitedBody(response.stream, self._config.answer_mib << 20)
 
     # ------------------------------------------------------------------------------------------------ one sample call
-    def _bounded(self, messages: Sequence[Message], sampling: Sampling) -> Sampling:
+    def _within_context(self, messages: Sequence[Message], sampling: Sampling) -> Sampling:
         """Within the model's context, where that is known: some servers refuse what does not fit, others cut it."""
         if self._context is None:
             return sampling
@@ -262,7 +262,7 @@ class OpenAIServer:
         return Completion(failure=Failure(FailureKind.CLOSED, "the model was closed"), attempts=0, model=self._name)
 
 
-class _Bounded(httpx2.AsyncByteStream):
+class _LimitedBody(httpx2.AsyncByteStream):
     """A body that is read up to a bound."""
 
     def __init__(self, stream: Any, most: int) -> None:

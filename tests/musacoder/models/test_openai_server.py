@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 import threading
 import time
 from contextlib import contextmanager
@@ -166,6 +167,22 @@ def test_a_fault_that_stays_is_told_by_class_after_all_attempts(name):
     assert (found.attempts, requests) == (4, 4)
     assert "after 4 requests" in found.failure.message
     assert "\n" not in found.failure.message
+
+
+def test_among_random_faults_every_answer_comes_or_is_told_and_every_request_is_counted():
+    draw, lock = random.Random(4), threading.Lock()
+    faults = [*PASSING.values(), refusal(400, "not this one")]
+
+    def script(_request, _number):
+        with lock:
+            return draw.choice(faults) if draw.random() < 0.4 else chat("good")
+
+    with model(script, answers_per_request=1, retry={"first_seconds": 0.001}) as (opened, seen):
+        found = [c for _ in range(8) for c in opened.sample(PROMPT, 8, SAMPLING)]
+    assert len(found) == 64
+    assert {c.text for c in found} == {"good", None}
+    assert sum(c.attempts for c in found) == len(seen.requests) > 64
+    assert all(c.attempts == 4 or c.failure.kind is FailureKind.REFUSED for c in found if c.failure)
 
 
 def test_retry_after_is_waited_for():
