@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 from mooreeval.errors import UsageError
 from musacoder.models.config import ModelConfig
 from musacoder.models.replies import completion_of, one_line
-from musacoder.models.tokens import LOCAL_EXTRA, load_tokenizer, prompt_ids
+from musacoder.models.tokens import LOCAL_EXTRA, counted, load_tokenizer, prompt_ids
 from musacoder.models.types import Completion, Failure, FailureKind, Message, OnCompletion, Sampling
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class LocalModel:
         self._tokenizer = load_tokenizer(config.tokenizer or path)
         self._checkpoint: Checkpoint | None = _loaded(path, self._tokenizer, config)
         self._context = config.context_tokens or self._checkpoint.context
-        self._most = config.local.batch
+        self._most, self._bytes_per_token = config.local.batch, config.bytes_per_token
         self._lock = threading.Lock()
         self._closed = threading.Event()
 
@@ -55,7 +55,7 @@ class LocalModel:
         self.close()
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
-        return len(prompt_ids(self._tokenizer, messages))
+        return counted(self._tokenizer, messages, self._bytes_per_token)
 
     def close(self) -> None:
         self._closed.set()  # ends a generation under way after its next token
@@ -65,18 +65,26 @@ class LocalModel:
     def sample(
         self, messages: Sequence[Message], n: int, sampling: Sampling, *, on_completion: OnCompletion | None = None
     ) -> list[Completion]:
-        asked = _Asked(prompt_ids(self._tokenizer, messages), sampling)
+        asked = self._asked(messages, sampling)
         found: list[Completion] = []
         most = self._most
         while len(found) < n:
-            start = time.monotonic()
-            made = self._batch(asked, len(found), min(most, n - len(found)))
+            start, wanted = time.monotonic(), min(most, n - len(found))
+            made = self._batch(asked, len(found), wanted) if isinstance(asked, _Asked) else [asked] * wanted
             most = min(most, len(made))  # what memory has room for
             for completion in made:
                 found.append(replace(completion, seconds=time.monotonic() - start, model=self._name))
                 if on_completion:
                     on_completion(len(found) - 1, found[-1])
         return found
+
+    def _asked(self, messages: Sequence[Message], sampling: Sampling) -> _Asked | Completion:
+        """What is asked, or the failure where the chat template refuses it."""
+        try:
+            return _Asked(prompt_ids(self._tokenizer, messages), sampling)
+        except Exception as error:  # noqa: BLE001  a template raises what it likes
+            words = f"the chat template refuses the prompt: {type(error).__name__}: {error}"
+            return Completion(failure=Failure(FailureKind.MODEL_ERROR, one_line(words)))
 
     def _batch(self, asked: _Asked, first: int, n: int) -> list[Completion]:
         """Completions first, first + 1, ...: n of them, or fewer where memory does not suffice for more at once."""

@@ -27,7 +27,7 @@ def token_counter(config: ModelConfig) -> CountTokens:
     if config.tokenizer is None:
         return lambda messages: estimated_tokens(messages, config.bytes_per_token)
     tokenizer = load_tokenizer(config.tokenizer)
-    return lambda messages: len(prompt_ids(tokenizer, messages))
+    return lambda messages: counted(tokenizer, messages, config.bytes_per_token)
 
 
 def load_tokenizer(name: str) -> Any:
@@ -42,11 +42,33 @@ def load_tokenizer(name: str) -> Any:
         raise UsageError(f"no tokenizer at {name}: {' '.join(str(error).split())[:300]}") from None
 
 
+def counted(tokenizer: Any, messages: Sequence[Message], bytes_per_token: float) -> int:
+    """Tokens of a prompt; an estimate where the chat template refuses it, which `sample` then tells."""
+    try:
+        return len(prompt_ids(tokenizer, messages))
+    except Exception:  # noqa: BLE001  a template raises what it likes
+        return estimated_tokens(messages, bytes_per_token)
+
+
 def prompt_ids(tokenizer: Any, messages: Sequence[Message]) -> list[int]:
-    """Token ids of a prompt: by the chat template where there is one, else of the plain texts with role names."""
+    """Token ids of a prompt: by the chat template where there is one, else of the plain texts with role names.
+
+    A template that takes no system message gets its text at the beginning of the first turn. Raises whatever a template
+    raises.
+    """
+    if not getattr(tokenizer, "chat_template", None):
+        text = "".join(f"{m.role}: {m.content}\n\n" for m in messages) + "assistant: "
+        return list(tokenizer(text)["input_ids"])
+    try:
+        return _templated(tokenizer, messages)
+    except Exception:
+        if len(messages) < 2 or messages[0].role != "system" or messages[1].role != "user":
+            raise
+        first = Message("user", f"{messages[0].content}\n\n{messages[1].content}")
+        return _templated(tokenizer, [first, *messages[2:]])
+
+
+def _templated(tokenizer: Any, messages: Sequence[Message]) -> list[int]:
     turns = [{"role": m.role, "content": m.content} for m in messages]
-    if getattr(tokenizer, "chat_template", None):
-        found = tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=True, return_dict=True)
-        return list(found["input_ids"])
-    text = "".join(f"{m.role}: {m.content}\n\n" for m in messages) + "assistant: "
-    return list(tokenizer(text)["input_ids"])
+    found = tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=True, return_dict=True)
+    return list(found["input_ids"])

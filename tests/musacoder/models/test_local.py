@@ -137,6 +137,24 @@ def test_thinking_that_the_template_opened_is_told_from_the_answer(tmp_path):
     assert found.reasoning
 
 
+NO_SYSTEM = (
+    "{% if messages[0].role == 'system' %}{{ raise_exception('no system role') }}{% endif %}[user]"
+    "{{ messages[-1].content }}[assistant]"
+)
+
+
+def test_a_template_without_system_messages_gets_their_text_in_the_first_turn(tmp_path):
+    with LocalModel(str(save_tiny_model(tmp_path / "no-system", template=NO_SYSTEM))) as opened:
+        (found,) = opened.sample([Message("system", "Be brief."), *PROMPT], 1, Sampling(max_tokens=4, seed=1))
+        assert found.failure is None
+        assert found.prompt_tokens == len("[user]Be brief.\n\nWrite.[assistant]")
+        (refused,) = opened.sample([Message("system", "Be brief.")], 1, Sampling(max_tokens=4, seed=1))
+        assert opened.count_tokens([Message("system", "Be brief.")]) > 0
+    assert refused.failure.kind is FailureKind.MODEL_ERROR
+    assert "the chat template refuses the prompt" in refused.failure.message
+    assert "no system role" in refused.failure.message
+
+
 @pytest.mark.parametrize("content", [None, "config.json"])
 def test_a_folder_that_is_no_checkpoint_is_one_line(tmp_path, content):
     if content:
