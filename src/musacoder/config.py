@@ -13,10 +13,11 @@ from typing import Annotated, Any, TypeVar
 from pydantic import Field
 
 from mooreeval.config import Count, NonNegative, Positive, VerifyConfig, Whole
-from mooreeval.config_reading import origin_of, plain_data, validated_as
+from mooreeval.config_reading import apply_setting, origin_of, plain_data, validated_as
 from mooreeval.hashing import content_hash
 from mooreeval.verdict import Record
 from musacoder.models import ModelConfig, Sampling
+from musacoder.prompts import PromptConfig
 from musacoder.suites import SuiteConfig
 
 MOST_SAMPLES = 1024
@@ -63,6 +64,7 @@ class _Loop(Record):
 
     samples: Annotated[Count, Field(le=MOST_SAMPLES)] = Field(8, description="Answers to the first prompt of a task.")
     model: ModelChoice = ModelChoice()
+    prompt: PromptConfig = PromptConfig()
     sampling: SamplingConfig = SamplingConfig()
     verify: VerifyConfig = VerifyConfig()
     work: WorkConfig = WorkConfig()
@@ -117,15 +119,20 @@ def read_config(
     path: str | Path | None = None,
     settings: Iterable[str] = (),
     options: Mapping[str, Any] | None = None,
+    *,
+    base: Mapping[str, Any] | None = None,
 ) -> C:
     """A configuration of that kind.
 
     Args:
+        base: what settings and options change, where there is no file; none: the defaults.
         options: dotted fields that win over file and settings; None leaves a field alone.
 
     Raises UsageError, one line that names the field, what is wrong with it, and where it came from.
     """
-    data = plain_data(path, settings)
+    data = plain_data(path, ()) if path is not None else dict(base or {})
+    for setting in settings:
+        apply_setting(data, setting)
     for name, value in (options or {}).items():
         if value is not None:
             _put(data, name.split("."), value)

@@ -8,7 +8,7 @@ import sys
 from typing import Any, NoReturn
 
 INTERRUPTED = 130
-_JUDGING = ("verify", "demo", "admit")
+_JUDGING = ("verify", "demo", "admit", "bench", "generate")
 
 
 def main() -> NoReturn:

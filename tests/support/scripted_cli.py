@@ -40,12 +40,21 @@ class ScriptedJudge:
     def __exit__(self, *_: object) -> None:
         print("closed", file=sys.stderr)
 
+    device_name = None
+
+    def close(self) -> None:
+        pass
+
+    def describe(self, task: Any) -> Any:
+        raise errors.TaskError("it is not described here")
+
     def needs_preparation(self) -> bool:
         return "TEST_UNPREPARED" in os.environ
 
     def verify(self, task: Any, candidate: Any, progress: Callable[[str], None] | None = None) -> Any:
         if isinstance(candidate, NoCandidate):
             return verdict(Status.NO_CANDIDATE, reason=candidate.reason)
+        time.sleep(float(os.environ.get("TEST_SECONDS", "0")))
         if progress:
             progress("build")
         words = candidate.code.split("\n", 1)[0].split(maxsplit=3)
@@ -62,7 +71,8 @@ class ScriptedJudge:
             )
         if self.config.profile.enabled and status is Status.CORRECT:
             judged = judged.model_copy(update={"profile": Profile(missing="no counters here")})
-        return judged.model_copy(update={"backend": self.config.backend, "seed": self.config.seed})
+        same = {"backend": self.config.backend, "seed": self.config.seed}
+        return judged.model_copy(update={**same, "evidence": "emulation", "candidate_hash": candidate.candidate_hash})
 
     def verify_many(self, pairs: Any, workers: int, on_outcome: Callable[[Any], None]) -> None:
         for index, (task, candidate) in enumerate(pairs):
@@ -77,6 +87,8 @@ class ScriptedJudge:
 if __name__ == "__main__":
     scripted = types.ModuleType("mooreeval.verify")
     scripted.LocalVerifier = ScriptedJudge  # ty: ignore[unresolved-attribute]
+    scripted.Verifier = object  # ty: ignore[unresolved-attribute]
+    scripted.versions = lambda: {"musacoder": "0", "torch": "0"}  # ty: ignore[unresolved-attribute]
     scripted.Outcome = types.SimpleNamespace  # ty: ignore[unresolved-attribute]
     sys.modules["mooreeval.verify"] = scripted
     if "TEST_GALLERY" in os.environ:

@@ -47,11 +47,11 @@ class PlainPrompts:
     def first(self, task: SuiteTask) -> PlainPrompt:
         return PlainPrompt((Message("user", task.task.code),))
 
-    def next(self, task: SuiteTask, sample: Sample, judged: Judged) -> PlainPrompt:
-        del task
-        before = tuple(Message(m.role, m.content) for m in sample.messages)
-        said = (Message("assistant", sample.answer or ""), Message("user", judged.feedback or ""))
-        return PlainPrompt((*before, *said))
+    def next(self, task: SuiteTask, history: Sequence[tuple[Sample, Judged]]) -> PlainPrompt:
+        said = [Message("user", task.task.code)]
+        for sample, judged in history:
+            said += [Message("assistant", sample.answer or ""), Message("user", judged.feedback or "")]
+        return PlainPrompt(tuple(said))
 
 
 Answer = str | Failure

@@ -19,9 +19,10 @@ from mooreeval.reward import reward
 from mooreeval.verdict import Verdict
 from mooreeval.verify import Verifier
 from musacoder.config import SamplingConfig, WorkConfig
-from musacoder.models import Completion, Message, Model
+from musacoder.models import Completion, Failure, FailureKind, Message, Model
 from musacoder.pipeline.desk import Ask, Desk, Waiting
 from musacoder.pipeline.ledger import REPAIRABLE, Ledger
+from musacoder.prompts import PromptTooLong
 from musacoder.runlog import FailureTold, Judged, Key, MessageTold, RunFolder, Sample
 from musacoder.suites import SuiteTask
 
@@ -40,15 +41,24 @@ class Prompt(Protocol):
 
 
 class Prompts(Protocol):
-    """Makes prompts; safe for several threads."""
+    """Makes prompts; safe for several threads. Both raise PromptTooLong where no prompt of the task fits."""
 
     def first(self, task: SuiteTask) -> Prompt:
         """The first prompt of a task."""
         ...
 
-    def next(self, task: SuiteTask, sample: Sample, judged: Judged) -> Prompt:
-        """The prompt that follows a judged answer."""
+    def next(self, task: SuiteTask, history: Sequence[tuple[Sample, Judged]]) -> Prompt:
+        """The prompt that follows the last of these judged answers."""
         ...
+
+
+@dataclass(frozen=True)
+class _NoPrompt:
+    messages: tuple[Message, ...] = ()
+    shortened: tuple[str, ...] = ()
+
+
+_NO_PROMPT = _NoPrompt()
 
 
 @dataclass(frozen=True)
@@ -163,10 +173,14 @@ class Pipeline:
 
     # -------------------------------------------------------------------------------------------------------------- ask
     def _ask(self, ask: Ask) -> None:
-        task = self._tasks[ask.task]
-        prompt = self._prompt(task, ask)
+        task, asked_at, seen = self._tasks[ask.task], time.time(), set()
+        try:
+            prompt = self._prompt(task, ask)
+        except PromptTooLong as error:
+            for number in range(ask.count):
+                self._answered(Key(ask.task, ask.index + number, ask.turn), _NO_PROMPT, _too_long(error), asked_at)
+            return
         sampling = self._parts.sampling.of(task.task.task_hash, ask.index, ask.turn)
-        asked_at, seen = time.time(), set()
 
         def note(number: int, completion: Completion) -> None:
             seen.add(number)
@@ -180,8 +194,8 @@ class Pipeline:
     def _prompt(self, task: SuiteTask, ask: Ask) -> Prompt:
         if ask.turn == 1:
             return self._parts.prompts.first(task)
-        before = Key(ask.task, ask.index, ask.turn - 1)
-        return self._parts.prompts.next(task, self._run.sample(before), self._run.verdict(before))
+        before = [Key(ask.task, ask.index, turn) for turn in range(1, ask.turn)]
+        return self._parts.prompts.next(task, [(self._run.sample(key), self._run.verdict(key)) for key in before])
 
     def _answered(self, key: Key, prompt: Prompt, completion: Completion, asked_at: float) -> None:
         if self._desk.stopped:
@@ -236,6 +250,10 @@ class Pipeline:
             self._desk.finish()
         else:
             self._desk.put_repair(Ask(judged.task, judged.index, 1, judged.turn + 1))
+
+
+def _too_long(error: PromptTooLong) -> Completion:
+    return Completion(failure=Failure(FailureKind.PROMPT_TOO_LONG, str(error)), attempts=0)
 
 
 def sample_of(key: Key, prompt: Prompt, completion: Completion, asked_at: float) -> Sample:
