@@ -9,12 +9,13 @@ Faults that may pass are waited out (`pace.py`), everything else is told at once
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import queue
 import random
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -93,25 +94,28 @@ class OpenAIServer:
         self, messages: Sequence[Message], n: int, sampling: Sampling, *, on_completion: OnCompletion | None = None
     ) -> list[Completion]:
         found: dict[int, Completion] = {}
+        with contextlib.closing(self._arriving(messages, n, sampling)) as arriving:
+            for index, completion in arriving:
+                found[index] = completion
+                if on_completion:
+                    on_completion(index, completion)
+        return [found[index] for index in range(n)]
+
+    def _arriving(self, messages: Sequence[Message], n: int, sampling: Sampling) -> Generator[tuple[int, Completion]]:
+        """Each completion as it comes; to leave early ends the requests for the others."""
         results: queue.SimpleQueue[tuple[int, Completion] | None] = queue.SimpleQueue()
         asked = _Asked([_wire(m) for m in messages], self._within_context(messages, sampling), results.put)
-        future = self._submitted(asked, range(n))
-        try:
-            while future is not None and len(found) < n and (got := results.get()) is not None:
-                found[got[0]] = got[1]
-                if on_completion:
-                    on_completion(*got)
-        except BaseException:
-            if future is not None:
+        missing, future = set(range(n)), self._submitted(asked, n)
+        if future is not None:
+            try:
+                while missing and (got := results.get()) is not None:
+                    missing.remove(got[0])
+                    yield got
+                if missing and not self._closed.is_set():
+                    future.result()  # raises what went wrong in this file
+            finally:
                 future.cancel()
-            raise
-        if future is not None and len(found) < n and not self._closed.is_set():
-            future.result()  # raises what went wrong in this file
-        for index in (i for i in range(n) if i not in found):
-            found[index] = self._lost()
-            if on_completion:
-                on_completion(index, found[index])
-        return [found[index] for index in range(n)]
+        yield from ((index, self._lost()) for index in sorted(missing))
 
     def close(self) -> None:
         with self._lock:
@@ -121,13 +125,12 @@ class OpenAIServer:
             self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(_CLOSE_SECONDS)
 
-    # ------------------------------------------------------------------------------------------------------- the loop
-    def _submitted(self, asked: _Asked, indices: range) -> Future[None] | None:
-        """The running job; None where the model is closed."""
+    def _submitted(self, asked: _Asked, n: int) -> Future[None] | None:
+        """The job under way in the loop; None where the model is closed."""
         with self._lock:
             if self._closed.is_set():
                 return None
-            future = asyncio.run_coroutine_threadsafe(self._answer(asked, list(indices)), self._loop)
+            future = asyncio.run_coroutine_threadsafe(self._answer(asked, list(range(n))), self._loop)
         future.add_done_callback(lambda _future: asked.deliver(None))
         return future
 
@@ -148,19 +151,21 @@ class OpenAIServer:
         limits = httpx2.Limits(max_connections=self._config.concurrency, max_keepalive_connections=64)
         timeout = httpx2.Timeout(self._config.answer_seconds, connect=self._config.connect_seconds)
         hooks: dict[str, list[Callable[..., Any]]] = {"response": [self._limit_body]}
-        return openai.AsyncOpenAI(
+        client = openai.AsyncOpenAI(
             base_url=self._url,
             api_key=self._secret or _NO_KEY,
             max_retries=0,  # ours know what helps, and count
             timeout=timeout,
             http_client=openai.DefaultAsyncHttpxClient(limits=limits, timeout=timeout, event_hooks=hooks),
         )
+        if self._config.base_url is not None:  # the environment's are OpenAI's: another server learns nothing of them
+            client.organization = client.project = None
+        return client
 
     async def _limit_body(self, response: httpx2.Response) -> None:
         """Called before the body is read: no server can fill this process's memory."""
         response.stream = _LimitedBody(response.stream, self._config.answer_mib << 20)
 
-    # ------------------------------------------------------------------------------------------------ one sample call
     def _within_context(self, messages: Sequence[Message], sampling: Sampling) -> Sampling:
         """Within the model's context, where that is known: some servers refuse what does not fit, others cut it."""
         if self._context is None:

@@ -358,7 +358,8 @@ def test_the_key_comes_from_the_environment_and_is_told_to_the_server_alone(monk
 
 
 def test_no_key_of_the_environment_goes_to_a_server_that_was_not_given_it(monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-mine")
+    for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
+        monkeypatch.setenv(name, "sk-mine")
     with model(after()) as (opened, seen):
         opened.sample(PROMPT, 1, SAMPLING)
     assert "sk-mine" not in json.dumps(seen.headers)

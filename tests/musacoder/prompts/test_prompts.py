@@ -23,6 +23,7 @@ from musacoder.prompts import (
     build_repair,
     target_of,
 )
+from musacoder.suite import bundled_tasks
 
 TASK = load_task(gallery.FOLDER / "layer_norm" / "task.py")
 TENSOR = {"shape": [12, 31, 200], "stride": [6200, 200, 1], "dtype": "float32"}
@@ -119,8 +120,10 @@ def test_the_worked_example_is_an_answer_as_it_is_asked_for():
 
 
 def test_the_example_is_no_task_that_is_judged():
-    example = Templates().example(CUDA)["task"]
-    assert all(load_task(e.task_path).code.strip() != example.strip() for e in gallery.load())
+    example = Templates().example(CUDA)["task"].strip()
+    judged = [*(entry.task_path for entry in gallery.load()), *(task.path for task in bundled_tasks())]
+    assert len(judged) > 40
+    assert all(load_task(path).code.strip() != example for path in judged)
 
 
 def test_prompts_for_musa_differ_where_the_target_does_and_nowhere_else():
