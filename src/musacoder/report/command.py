@@ -70,14 +70,24 @@ def _written(findings: Any, page: Path | None, markdown_file: Path | None, *, co
     """The files that were written, with their sizes in bytes."""
     made, files = _made(), []
     if page is not None:
-        from musacoder.report.page import html
-
-        files.append((page, write(page, html(findings, made, code=code))))
+        files.append((page, write(page, _page(findings, made, code=code))))
     if markdown_file is not None:
         from musacoder.report.markdown import markdown
 
         files.append((markdown_file, write(markdown_file, markdown(findings, made))))
     return files
+
+
+def _page(findings: Any, made: str, *, code: bool) -> str:
+    """The page, with its progress on a terminal: thousands of answers take a minute."""
+    from rich.console import Console
+
+    from musacoder.progress import progress
+    from musacoder.report.page import html
+
+    total = sum(len(run.run.manifest.tasks) for run in findings.runs)
+    with progress("writing", total, quiet=not Console(stderr=True).is_terminal, verbose=False) as advance:
+        return html(findings, made, code=code, advance=advance)
 
 
 def _made() -> str:

@@ -11,7 +11,7 @@ import difflib
 import gzip
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,8 @@ from musacoder.runlog import Judged, Key, Sample
 
 DIFF_LINES = 2000  # of one diff; more is another program
 VERDICT_COLUMNS = 100
+CODE_IS_ABOVE = "[the code above]"
+_FENCES = "```python\n\n```\n"
 
 
 @dataclass(frozen=True)
@@ -53,21 +55,22 @@ def packed(value: Any) -> str:
     return base64.b64encode(gzip.compress(data, compresslevel=6, mtime=0)).decode("ascii")
 
 
-def opened(read: ReadRun, *, code: bool) -> dict[str, Opened]:
-    """By task name what a run has of it. `code` False: nothing that a model wrote, and no words that may quote it."""
+def opened(read: ReadRun, *, code: bool, advance: Callable[[str], Any] = str) -> dict[str, Opened]:
+    """By task name what a run has of it.
+
+    `code` False: nothing that a model wrote, and no words that may quote it. `advance` is told of each task.
+    """
     answers = {sample.key: sample for sample in read.run.samples}
     judged = {verdict.key: verdict for verdict in read.run.verdicts}
     by_task: dict[str, list[Candidate]] = {task.name: [] for task in read.run.manifest.tasks}
     for candidate in candidates_of(read.run.manifest, read.run.samples, read.run.verdicts, None):
         by_task[candidate.task].append(candidate)
-    return {
-        name: Opened(
-            read.label,
-            tuple(_mark(candidate) for candidate in candidates),
-            [_candidate(candidate, answers, judged, code=code) for candidate in candidates],
-        )
-        for name, candidates in by_task.items()
-    }
+    found = {}
+    for name, candidates in by_task.items():
+        shown = [_candidate(candidate, answers, judged, code=code) for candidate in candidates]
+        found[name] = Opened(read.label, tuple(_mark(candidate) for candidate in candidates), shown)
+        advance(name)
+    return found
 
 
 def _mark(candidate: Candidate) -> Mark:
@@ -131,7 +134,7 @@ def _words(attempt: Attempt, sample: Sample | None, judged: Judged | None, code:
     """Everything that may hold a model's text."""
     answer = None if sample is None else sample.answer
     words = {"code": code, "reasoning": None if sample is None else sample.reasoning}
-    words["answer"] = answer if code is None or answer is None or _prose(answer, code) else None
+    words["answer"] = answer if code is None or answer is None else _around(answer, code)
     if sample is not None and sample.failure is not None:
         words["failure"] = f"{spoken(sample.failure.kind)}: {sample.failure.message}"
     if sample is not None and sample.shortened:
@@ -142,9 +145,10 @@ def _words(attempt: Attempt, sample: Sample | None, judged: Judged | None, code:
     return {name: visible(text) for name, text in words.items() if text}
 
 
-def _prose(answer: str, code: str) -> bool:
-    """Whether an answer says more than its code."""
-    return len(answer.strip()) > len(code.strip()) + 40
+def _around(answer: str, code: str) -> str | None:
+    """An answer without its code, which is shown by itself; None where little else is left."""
+    rest = answer.replace("\r\n", "\n").replace(code.strip(), CODE_IS_ABOVE)
+    return rest if len(rest) > len(CODE_IS_ABOVE) + len(_FENCES) else None
 
 
 def _code(sample: Sample | None) -> str | None:

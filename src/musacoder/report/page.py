@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -63,8 +64,15 @@ class TaskRow:
         return " ".join((self.name, f"level{self.level}", self.family, self.admission, solved)).lower()
 
 
-def html(findings: Findings, made: str, *, code: bool) -> str:
-    """The whole page. `made`: with what and when, in one line. `code` False: nothing that a model wrote is in it."""
+def html(findings: Findings, made: str, *, code: bool, advance: Callable[[str], Any] = str) -> str:
+    """The whole page.
+
+    Args:
+        findings: what it shows.
+        made: with what and when, in one line.
+        code: False for a page with nothing that a model wrote.
+        advance: told the name of each task of each run as it is done.
+    """
     style, script = (_asset(name) for name in ("report.css", "report.js"))
     environment = Environment(
         loader=PackageLoader("musacoder.report"),
@@ -78,7 +86,7 @@ def html(findings: Findings, made: str, *, code: bool) -> str:
         title=" and ".join(one_line(run.label, 60) for run in findings.runs[:3]),
         made=made,
         sections=[_with_markup(section) for section in sections(findings)],
-        tasks=task_rows(findings, code=code),
+        tasks=task_rows(findings, code=code, advance=advance),
         legend=_legend(),
         code=code,
         style=Markup(style),
@@ -88,9 +96,9 @@ def html(findings: Findings, made: str, *, code: bool) -> str:
     )
 
 
-def task_rows(findings: Findings, *, code: bool) -> list[TaskRow]:
+def task_rows(findings: Findings, *, code: bool, advance: Callable[[str], Any] = str) -> list[TaskRow]:
     """Tasks in the order of the first run that has them; a task of several runs stands once."""
-    contents = {run.label: opened(run, code=code) for run in findings.runs}
+    contents = {run.label: opened(run, code=code, advance=advance) for run in findings.runs}
     order: dict[str, tuple[str, ReadRun]] = {}
     for run in findings.runs:
         for task in run.run.manifest.tasks:

@@ -6,8 +6,11 @@ import pytest
 from support.report_pages import QUICK
 from support.report_runs import task_code, write_run
 
+from mooreeval import gallery
 from mooreeval.errors import UsageError
 from mooreeval.hashing import content_hash
+from mooreeval.task import load_task
+from musacoder.prompts import PromptConfig, Target, build_first
 from musacoder.report.gather import gather, task_source
 from musacoder.runlog import MessageTold
 
@@ -29,6 +32,14 @@ def user(text: str) -> list[MessageTold]:
 )
 def test_the_source_of_a_task_is_the_block_of_its_hash(prompt):
     assert task_source(user(prompt), content_hash(CODE)) == CODE
+
+
+@pytest.mark.parametrize("name", ["layer_norm", "relu", "cross_entropy"])
+def test_the_source_is_found_in_the_prompts_that_models_are_asked(name):
+    task = load_task(gallery.FOLDER / name / "task.py")
+    prompt = build_first(task, PromptConfig(), Target())
+    told = [MessageTold(role=message.role, content=message.content) for message in prompt.messages]
+    assert task_source(told, task.task_hash) == task.code
 
 
 def test_a_prompt_without_the_whole_source_gives_none():

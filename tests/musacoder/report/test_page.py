@@ -86,6 +86,7 @@ def test_a_task_opens_to_source_code_changes_verdict_and_feedback(page, folder):
     repaired = [t for task in tasks for r in task["runs"] for c in r["candidates"] for t in c["turns"] if "diff" in t]
     assert any(line.startswith("+    if (i <") for turn in repaired for line in turn["diff"])
     assert all(turn["verdict"] and turn["feedback"] for turn in repaired)
+    assert turns[0]["answer"] == "Each thread computes one element.\n\n```python\n[the code above]\n```\n"
 
 
 def test_every_sample_of_every_run_is_there(page):
