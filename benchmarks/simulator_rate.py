@@ -115,8 +115,8 @@ class Meter:
         """CPU seconds of judge, launcher and everything below them until now; and the parts that are known."""
         own, children = (resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
         pid = self._verifier._launcher._process.pid
-        launcher = _seconds(pid)[0]
-        below = sum(sum(_seconds(each)) for each in descendants(pid)) - launcher  # some outlive a verdict
+        launcher = seconds_of(pid)[0]
+        below = sum(sum(seconds_of(each)) for each in descendants(pid)) - launcher  # some outlive a verdict
         judge = own.ru_utime + own.ru_stime
         with self._lock:
             known = dict(self._seconds)
@@ -125,7 +125,7 @@ class Meter:
         return {"all": judge + launcher + below + others, **known, "launcher": launcher, "judge": judge}
 
 
-def _seconds(pid: int) -> tuple[float, float]:
+def seconds_of(pid: int) -> tuple[float, float]:
     """CPU seconds of a process, and of those of its children that have been waited for."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
