@@ -72,6 +72,9 @@ class MemoryLimits(Record):
     child_mib: Mebibytes = Field(8192, description="Memory of a task's or a candidate's process.")
     # The driver maps its own memory and the whole device into every process.
     device_child_mib: Mebibytes = Field(65536, description="The same for a process that uses a real device.")
+    device_share: Annotated[float, Field(gt=0, le=1)] = Field(
+        0.5, description="Part of a real device's memory that a candidate may hold, with all that it starts."
+    )
     # Held in memory where there are namespaces, and gone with the last process.
     disk_mib: Mebibytes = Field(1024, description="What such a process may write to its scratch folder.")
     log_mib: Mebibytes = Field(64, description="What it may print.")

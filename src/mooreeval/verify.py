@@ -38,6 +38,7 @@ from mooreeval.execute.profiling import make_profile
 from mooreeval.execute.seeds import derive_seed
 from mooreeval.many import as_completed
 from mooreeval.on_this_machine import OnThisMachine, told_where_space_ends
+from mooreeval.sandbox.modes import DEVICE_MEMORY
 from mooreeval.task import Task
 from mooreeval.task_metadata import TaskMetadata
 from mooreeval.verdict import SandboxUsed, Status, TaskAdmission, Verdict
@@ -213,7 +214,8 @@ class LocalVerifier(OnThisMachine):
 
 def _sandbox(evidence: Evidence) -> SandboxUsed | None:
     used = evidence.sandbox
-    return SandboxUsed(mode=used.mode, lacks=used.lacks) if used else None
+    more = (DEVICE_MEMORY,) if evidence.device_is_unbounded else ()
+    return SandboxUsed(mode=used.mode, lacks=(*used.lacks, *more)) if used else None
 
 
 def _kind_of_evidence(backend: str) -> Literal["device", "emulation"]:

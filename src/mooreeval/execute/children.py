@@ -259,6 +259,16 @@ class Child:
         text = Path(f"/proc/self/fdinfo/{self._pidfd}").read_text(encoding="ascii")
         return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("Pid:"))
 
+    @property
+    def pidfd(self) -> int:
+        """A handle of its keeper, which ends the child and all below it when it is told to terminate."""
+        return self._pidfd
+
+    def tell(self, line: str) -> None:
+        """Add a line to what the child has printed."""
+        with contextlib.suppress(OSError, ValueError):
+            os.write(self._log.fileno(), f"\n{line}\n".encode())
+
     def __enter__(self) -> Self:
         return self
 

@@ -28,6 +28,7 @@ class Evidence:
     artefacts: list[Artefact] = field(default_factory=list)
     build_tiers: list[str] = field(default_factory=list)  # which way to build had the last word on each extension
     sandbox: Sandbox | None = None  # of the children that ran
+    device_is_unbounded: bool = False  # the driver does not tell how much of its memory a process holds
     device: str | None = None
     tensor_device: str = ""  # where outputs must be
     trials: list[Trial] = field(default_factory=list)

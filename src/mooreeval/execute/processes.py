@@ -12,6 +12,7 @@ from mooreeval.config import VerifyConfig
 from mooreeval.errors import NotJudged
 from mooreeval.execute.asking import last_line
 from mooreeval.execute.children import Child, ChildEnded, Launcher
+from mooreeval.execute.device_limit import bounded
 from mooreeval.execute.evidence import Evidence
 from mooreeval.execute.kept_children import MOST_IDLE, MOST_IDLE_ON_CPU
 from mooreeval.toolchains.base import Toolchain
@@ -127,6 +128,19 @@ class Processes:
                 seconds = time.monotonic() - start
                 self._evidence.device_seconds += seconds
                 self._evidence.shared_device_seconds += seconds if shared else 0.0
+
+    @contextmanager
+    def bounded(self, child: Child) -> Generator[None]:
+        """Within, a candidate's process holds no more of a real device's memory than it may."""
+        if not self.on_device:
+            yield
+            return
+        most = int(self._toolchain.facts.total_memory * self._config.memory.device_share)
+        with bounded(child, self._config.cuda.device, most, self._no_bound):
+            yield
+
+    def _no_bound(self) -> None:
+        self._evidence.device_is_unbounded = True
 
     def may_share(self, nbytes: int) -> bool:
         """Whether trials over so many bytes leave room for others on the device."""

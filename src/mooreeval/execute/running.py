@@ -77,7 +77,7 @@ class Run:
     def _run_once(self, reference: Child, *, shared: bool) -> Conclusion:
         """`shared`: others may have the device during the trials; while the candidate is timed nobody has."""
         processes = self._processes
-        with processes.spawn("run") as child:
+        with processes.spawn("run") as child, processes.bounded(child):
             processes.begin_start(child)
             processes.finish_start(child)
             try:

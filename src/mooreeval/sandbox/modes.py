@@ -34,6 +34,7 @@ FILES, WRITES, PROCESSES, NETWORK, CALLS, DISK, DEVICES = (
     "other files are hidden", "other files can't be written", "other processes are hidden", "no network",
     "system calls are filtered", "scratch space is bounded", "devices are hidden",
 )  # fmt: skip
+DEVICE_MEMORY = "device memory is bounded"  # lacked by verdicts of a device whose driver does not tell who holds it
 ALL = (FILES, WRITES, PROCESSES, NETWORK, CALLS, DISK, DEVICES)
 
 
