@@ -53,6 +53,7 @@ NOUNS = (
     "musacoder.pipeline",
     "musacoder.session",
     "musacoder.bench",
+    "musacoder.generate",
     "musacoder.cli_write",
     "musacoder.models",
     "musacoder.models.local",

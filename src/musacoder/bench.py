@@ -20,7 +20,7 @@ from musacoder.pipeline.pipeline import Parts
 from musacoder.preparation import announce_preparation
 from musacoder.progress import progress
 from musacoder.runlog import RunFolder
-from musacoder.session import manifest_of, opened, shown_run, tell
+from musacoder.session import closing, manifest_of, opened, shown_run, tell
 from musacoder.suites import Suite, load_suite
 from musacoder.summary import metrics_of, print_metrics
 
@@ -36,7 +36,7 @@ def run_bench(config: BenchConfig, path: Path, *, again: bool, as_json: bool, ve
     for line in suite.no_tasks:
         tell(line)
     if config.model.name is None:
-        raise UsageError("name the model: --model NAME with --model-url, hf:PATH_OR_ID, or scripted:gallery")
+        raise UsageError("name the model: --model NAME with --base-url, hf:PATH_OR_ID, or scripted:gallery")
     with ExitStack() as stack:
         model = open_model(config.model.name, config.model)
         stack.callback(model.close)
@@ -67,7 +67,7 @@ def _complete(
         tell(f"{lost} answers are asked for or judged again")
     conversation = Conversation(config.prompt, model, verifier)
     parts = Parts(
-        run, model, verifier, conversation, config.sampling, config.verify, config.work, _closing(model, verifier)
+        run, model, verifier, conversation, config.sampling, config.verify, config.work, closing(model, verifier)
     )
     pipeline = Pipeline(parts, suite.tasks, ledger)
     missing, total = pipeline.unfinished(config.samples, config.turns), config.samples * len(suite.tasks)
@@ -77,14 +77,6 @@ def _complete(
     announce_preparation(verifier)
     with progress("answers", missing, quiet=quiet, verbose=verbose) as advance:
         pipeline.complete(config.samples, config.turns, lambda told: _show(told, advance))
-
-
-def _closing(model: Model, verifier: LocalVerifier) -> Callable[[], None]:
-    def close() -> None:
-        model.close()
-        verifier.close()
-
-    return close
 
 
 def _show(told: Told, advance: Callable[[str], None]) -> None:

@@ -220,6 +220,7 @@ def doctor(json: AsJson = False, verbose: Verbose = False) -> None:
 
 
 register_report(app)
+app.command(cls=Command)(cli_write.generate)
 app.command(cls=Command)(cli_write.bench)
 
 

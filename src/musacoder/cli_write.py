@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -26,6 +27,7 @@ Run = Annotated[
 Again = Annotated[
     bool, typer.Option("--again", help="Ask again for answers that failed, and judge again what was not judged.")
 ]
+Workers = Annotated[int | None, typer.Option(min=1, max=64, help="Answers judged at the same time.")]
 Backend = Annotated[str | None, typer.Option(metavar="NAME", help="As for verify.")]
 Policy = Annotated[str | None, typer.Option(metavar="NAME", help="native or mixed.")]
 
@@ -48,7 +50,7 @@ def bench(
     temperature: Temperature = None,
     run: Run = None,
     again: Again = False,
-    workers: Annotated[int | None, typer.Option(min=1, max=64, help="Answers judged at the same time.")] = None,
+    workers: Workers = None,
     backend: Backend = None,
     policy: Policy = None,
     protocol: Annotated[str | None, typer.Option(metavar="NAME", help="ours or kernelbench.")] = None,
@@ -74,6 +76,50 @@ def bench(
     path = run_path(run, suite or "", model or "")
     loaded = configuration(BenchConfig, path, config, settings or (), options)
     raise typer.Exit(run_bench(loaded, path, again=again, as_json=json, verbose=verbose))
+
+
+def generate(
+    task: Annotated[
+        str | None,
+        typer.Argument(metavar="TASK", help="Python file with Model and get_inputs, gallery: or bundled:NAME."),
+    ] = None,
+    model: ModelName = None,
+    base_url: BaseUrl = None,
+    samples: Samples = None,
+    repairs: Annotated[int | None, typer.Option(min=0, help="Repair turns, while no answer is right.")] = None,
+    optimise: Annotated[int | None, typer.Option(min=0, help="Optimisation turns, where a device judges.")] = None,
+    tokens: Annotated[int | None, typer.Option(min=1, help="Answered in all, before optimisation ends.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="Asking and judging in all, before optimisation ends.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where the kernel goes; else to the run's folder.")
+    ] = None,
+    temperature: Temperature = None,
+    run: Run = None,
+    again: Again = False,
+    workers: Workers = None,
+    backend: Backend = None,
+    policy: Policy = None,
+    config: ConfigFile = None,
+    settings: Settings = None,
+    json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Let a model write a kernel for one task: repaired until right, then made faster; the best one is kept."""
+    from musacoder.config import GenerateConfig
+    from musacoder.generate import run_generate
+    from musacoder.session import configuration, run_path
+
+    options: dict[str, Any] = {
+        "task": task,
+        "repairs": repairs,
+        "budget.turns": optimise,
+        "budget.tokens": tokens,
+        "budget.seconds": seconds,
+        **_common(model, base_url, samples, temperature, workers, backend, policy, None),
+    }
+    path = run_path(run, task or "", model or "")
+    loaded = configuration(GenerateConfig, path, config, settings or (), options)
+    raise typer.Exit(run_generate(loaded, path, out, again=again, as_json=json, verbose=verbose))
 
 
 def _common(

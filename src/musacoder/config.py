@@ -90,10 +90,14 @@ class BudgetConfig(Record):
 class GenerateConfig(_Loop):
     """Everything `generate` can be told."""
 
+    task: str | None = Field(None, description="The task's file, `gallery:NAME` or `bundled:NAME`.")
     repairs: Annotated[Whole, Field(le=100)] = Field(
         2, description="Repair turns of each answer, while none of them is right."
     )
     budget: BudgetConfig = BudgetConfig()
+    profile: bool = Field(
+        True, description="Whether right answers are profiled where a device judges, for the optimisation turns."
+    )
 
 
 # What may change when a run goes on: it decides how long something takes, not what comes out.

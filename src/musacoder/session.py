@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -16,6 +16,7 @@ from mooreeval.execute.seeds import new_secret
 from mooreeval.hashing import content_hash
 from mooreeval.verify import LocalVerifier, versions
 from musacoder.config import FREE, BenchConfig, GenerateConfig, plain, read_config
+from musacoder.models import Model
 from musacoder.prompts import Templates
 from musacoder.runlog import Manifest, RunFolder, TaskEntry
 from musacoder.suites import SuiteTask
@@ -89,6 +90,16 @@ def opened(path: Path, manifest: Manifest, config: BenchConfig | GenerateConfig)
     if RunFolder.exists(path):
         return RunFolder.resume(path, manifest, plain(config), free=FREE)
     return RunFolder.create(path, manifest, plain(config))
+
+
+def closing(model: Model, verifier: LocalVerifier) -> Callable[[], None]:
+    """What frees whatever waits for model or verifier."""
+
+    def close() -> None:
+        model.close()
+        verifier.close()
+
+    return close
 
 
 def tell(line: str) -> None:

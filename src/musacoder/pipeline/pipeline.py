@@ -104,8 +104,15 @@ class Pipeline:
 
         `on_told` is called in the caller's thread. An interrupt closes model and verifier; what is recorded stays.
         """
-        self._turns = turns
-        self._desk = self._planned(samples, turns)
+        self._work(self._planned(samples, turns), turns, on_told)
+
+    def one_more(self, key: Key, on_told: Callable[[Told], None]) -> None:
+        """Ask for one turn of one answer, whatever the turns before it were, and judge it; what is there stays."""
+        asks, answers = ([], [key]) if self._run.has_sample(key) else ([Ask(key.task, key.index, 1, key.turn)], [])
+        self._work(Desk(asks, answers, unfinished=1, most_waiting=1), key.turn, on_told)
+
+    def _work(self, desk: Desk, turns: int, on_told: Callable[[Told], None]) -> None:
+        self._desk, self._turns = desk, turns
         threads = [
             *self._threads("ask", self._parts.work.asking, self._ask_all),
             *self._threads("judge", self._parts.work.judging, self._judge_all),
@@ -194,7 +201,8 @@ class Pipeline:
     def _prompt(self, task: SuiteTask, ask: Ask) -> Prompt:
         if ask.turn == 1:
             return self._parts.prompts.first(task)
-        before = [Key(ask.task, ask.index, turn) for turn in range(1, ask.turn)]
+        turns = (Key(ask.task, ask.index, turn) for turn in range(1, ask.turn))
+        before = [key for key in turns if self._run.has_verdict(key)]  # one without an answer has nothing to show
         return self._parts.prompts.next(task, [(self._run.sample(key), self._run.verdict(key)) for key in before])
 
     def _answered(self, key: Key, prompt: Prompt, completion: Completion, asked_at: float) -> None:

@@ -1,0 +1,62 @@
+"""The kernel that `generate` writes: NAME.py, and NAME.json with its verdict."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from mooreeval.candidate import Candidate
+from mooreeval.errors import UsageError
+from mooreeval.extract import extract
+from mooreeval.render import strict_json
+from mooreeval.task import Task
+from musacoder.runlog import Judged, Sample
+
+
+@dataclass(frozen=True)
+class KernelFile:
+    """Where the best kernel for a task goes. Never written over a file of another origin."""
+
+    code: Path
+    verdict: Path
+
+    @classmethod
+    def of(cls, folder: Path, task: Task) -> KernelFile:
+        """In `folder`, named after the task.
+
+        Raises UsageError where there is a file of that name which is no kernel for this task.
+        """
+        name = re.sub(r"[^\w.-]+", "_", re.split(r"[/:]", task.task_id)[-1]).strip(".") or "kernel"
+        file = cls(folder / f"{name}.py", folder / f"{name}.json")
+        if (file.code.exists() or file.verdict.exists()) and not file.is_for(task):
+            raise UsageError(f"{file.code} is there already, and no kernel for this task: choose another --out")
+        return file
+
+    def is_for(self, task: Task) -> bool:
+        """Whether what is there was written for this task."""
+        try:
+            told = json.loads(self.verdict.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return False
+        return isinstance(told, dict) and told.get("task_hash") == task.task_hash
+
+    def write(self, sample: Sample, judged: Judged) -> None:
+        """Code and verdict of a right answer, each whole or not at all; the verdict first, which says whose it is."""
+        found = extract(sample.answer or "", finish_reason=sample.finish_reason)
+        if not isinstance(found, Candidate) or judged.verdict is None:
+            raise ValueError(f"{sample.key} is no kernel with a verdict")
+        document = {**judged.verdict.model_dump(mode="json"), "reward": judged.reward, "feedback": judged.feedback}
+        try:
+            self.code.parent.mkdir(parents=True, exist_ok=True)
+            _replace(self.verdict, strict_json(document, indent=2) + "\n")
+            _replace(self.code, found.code.rstrip("\n") + "\n")
+        except OSError as error:
+            raise UsageError(f"cannot write {self.code}: {error.strerror or error}") from None
+
+
+def _replace(path: Path, text: str) -> None:
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)

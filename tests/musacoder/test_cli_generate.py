@@ -1,0 +1,236 @@
+"""`musacoder generate`: the best right kernel is kept whatever comes after it, and a run goes on as it would have."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.cli import TASK
+from support.verdicts import verdict
+from support.writing import answer
+
+from mooreeval import errors
+from mooreeval.candidate import NoCandidate
+from mooreeval.task import load_task
+from mooreeval.verdict import Status, Timing, Verdict
+from musacoder import cli
+from musacoder.config import SamplingConfig
+from musacoder.runlog import RunFolder
+
+
+class TimedJudge:
+    """Judges by the candidate's first line, "# STATUS SPEEDUP"; on a device where `device_name` says so."""
+
+    device_name: str | None = None
+    falls_after: int | None = None  # verdicts, before a fault of ours
+
+    def __init__(self, config: Any) -> None:
+        self.config = config
+
+    def __enter__(self) -> TimedJudge:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    def needs_preparation(self) -> bool:
+        return False
+
+    def describe(self, task: Any) -> Any:
+        raise errors.TaskError("it is not described here")
+
+    def verify(self, task: Any, candidate: Any) -> Verdict:
+        cls = type(self)
+        if cls.falls_after is not None:
+            cls.falls_after -= 1
+            if cls.falls_after < 0:
+                raise RuntimeError("power cut")
+        hashes = {"task_hash": task.task_hash, "candidate_hash": candidate.candidate_hash}
+        if isinstance(candidate, NoCandidate):
+            return verdict(Status.NO_CANDIDATE, **hashes)
+        _, status, *speedup = candidate.code.split("\n", 1)[0].split()
+        if status == "lost":
+            raise errors.NotJudged("the disk is full")
+        is_timed = status == "correct" and speedup
+        timing = Timing(candidate_ms=1.0, eager_ms=float(speedup[0])) if is_timed else None
+        return verdict(Status(status), timing=timing, evidence="device" if cls.device_name else "emulation", **hashes)
+
+
+@dataclass(frozen=True)
+class Done:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def generate(tmp_path, monkeypatch, capfd) -> Callable[..., Done]:
+    """`musacoder generate task.py` with a model that gives these answers in order: sample by sample, turn by turn."""
+    judge = type("Judge", (TimedJudge,), {})
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("musacoder.generate.LocalVerifier", judge)
+    (tmp_path / "task.py").write_text(TASK)
+
+    def run(*arguments: str, answers: Sequence[str] = (), device: str | None = None, falls: int | None = None) -> Done:
+        judge.device_name, judge.falls_after = device, falls
+        if answers:
+            start = SamplingConfig().of(load_task("task.py").task_hash, 0, 1).seed % len(answers)
+            told = [answer(answers[(i - start) % len(answers)]) for i in range(len(answers))]
+            (tmp_path / "script.json").write_text(json.dumps({"task.py": told}))
+        capfd.readouterr()
+        model = ["--model", "scripted:script.json"]
+        code = cli.run(["generate", "task.py", *model, *arguments])
+        return Done(code, *capfd.readouterr())
+
+    return run
+
+
+def ends(run: Path) -> list[tuple[int, int, str]]:
+    folder = RunFolder.open(run)
+    judged = {v.key: v.verdict.status.value if v.verdict else "not_judged" for v in folder.verdicts()}
+    return sorted((s.index, s.turn, judged.get(s.key, "?")) for s in folder.samples())
+
+
+def first_line(file: Path) -> str:
+    return file.read_text().splitlines()[0]
+
+
+def test_without_a_gpu_a_right_kernel_is_written_and_its_speed_is_said_to_be_unknown(generate, tmp_path):
+    done = generate("-n", "3", "--run", "a", answers=["incorrect", "correct", "illegal"])
+    assert done.returncode == 0, done.stderr
+    assert "its speed is unknown: judged by emulation, without a GPU" in done.stdout
+    assert "runs/a/task.py is right" in done.stdout
+    assert first_line(tmp_path / "runs/a/task.py") == "# correct"
+    told = json.loads((tmp_path / "runs/a/task.json").read_text())
+    assert (told["status"], told["reward"]) == ("correct", 1.0)
+    assert len(ends(tmp_path / "runs/a")) == 3  # no repair and no optimisation
+
+
+def test_while_none_is_right_every_answer_is_repaired_in_rounds(generate, tmp_path):
+    answers = ["incorrect a", "incorrect b", "compile_error", "runtime_error", "correct", "illegal"]
+    done = generate("-n", "2", "--repairs", "5", "--run", "a", answers=answers)
+    assert done.returncode == 0
+    turns = ends(tmp_path / "runs/a")
+    # the second answer is right in its fourth turn, and the round is completed before that counts
+    assert [(i, t) for i, t, status in turns if status == "correct"] == [(1, 4)]
+    assert [(i, t) for i, t, _ in turns] == [(i, t) for i in (0, 1) for t in (1, 2, 3, 4)]
+
+
+def test_where_none_is_right_nothing_is_written(generate, tmp_path):
+    done = generate("-n", "2", "--repairs", "1", "--run", "a", answers=["incorrect"])
+    assert done.returncode == 1
+    assert "none of 4 answers is right" in done.stdout
+    assert not (tmp_path / "runs/a/task.py").exists()
+
+
+def test_where_nothing_is_judged_the_exit_code_says_so(generate):
+    assert generate("-n", "2", "--run", "a", answers=["lost"]).returncode == 3
+
+
+def test_on_a_device_the_fastest_is_kept_and_not_the_last(generate, tmp_path):
+    answers = ["correct 1.2", "correct 2.5", "runtime_error", "correct 0.7"]
+    options = ("-n", "1", "--optimise", "3", "--run", "a")
+    done = generate(*options, answers=answers, device="A GPU")
+    assert done.returncode == 0, done.stderr
+    assert len(ends(tmp_path / "runs/a")) == 4
+    best = max(
+        float(v.verdict.timing.eager_ms) for v in RunFolder.open(tmp_path / "runs/a").verdicts() if v.verdict.timing
+    )
+    assert first_line(tmp_path / "runs/a/task.py") == f"# correct {best}"
+    assert f"{best:.2f} times as fast as eager" in done.stdout
+    assert json.loads((tmp_path / "runs/a/task.json").read_text())["timing"]["eager_ms"] == best
+
+
+def test_what_is_improved_is_the_best_so_far_after_one_repair_of_what_failed(generate, tmp_path):
+    answers = ["correct 1.5", "runtime_error", "compile_error", "illegal"]
+    generate("-n", "1", "--optimise", "3", "--run", "a", answers=answers, device="A GPU")
+    samples = {s.turn: s for s in RunFolder.open(tmp_path / "runs/a").samples()}
+    said = {turn: [m.content for m in s.messages if m.role == "assistant"] for turn, s in samples.items()}
+    first, second = samples[1].answer, samples[2].answer
+    assert said == {1: [], 2: [first], 3: [first, second], 4: [first]}
+    assert "1.5" in samples[2].messages[-1].content  # the times are told
+
+
+@pytest.mark.parametrize(
+    ("bound", "turns"),
+    [(("--optimise", "2"), 3), (("--optimise", "0"), 1), (("--tokens", "1"), 1), (("--seconds", "1e-9"), 1)],
+)
+def test_optimisation_ends_with_its_budget(generate, tmp_path, bound, turns):
+    generate("-n", "1", *bound, "--run", "a", answers=["correct 1.5", "correct 1.4"], device="A GPU")
+    assert len(ends(tmp_path / "runs/a")) == turns
+
+
+def test_a_run_that_falls_again_and_again_ends_with_the_same_kernel(generate, tmp_path):
+    answers = ["incorrect", "illegal", "correct 1.1", "runtime_error", "correct 1.9", "compile_error", "correct 1.4"]
+    options = ("-n", "3", "--repairs", "2", "--optimise", "5")
+    whole = generate(*options, "--run", "whole", answers=answers, device="A GPU")
+    assert whole.returncode == 0
+    lucky = random.Random(3)
+    for _ in range(40):
+        done = generate(*options, "--run", "cut", device="A GPU", falls=lucky.randint(0, 3))
+        if done.returncode == 0:
+            break
+        assert "power cut" in done.stderr
+    assert done.stdout.replace("runs/cut", "runs/whole") == whole.stdout
+    assert ends(tmp_path / "runs/cut") == ends(tmp_path / "runs/whole")
+    assert (tmp_path / "runs/cut/task.py").read_text() == (tmp_path / "runs/whole/task.py").read_text()
+
+
+def test_a_run_that_was_cut_short_leaves_the_best_so_far(generate, tmp_path):
+    answers = ["correct 1.5", "correct 1.2"]
+    done = generate("-n", "1", "--optimise", "4", "--run", "a", answers=answers, device="A GPU", falls=2)
+    assert done.returncode == 3
+    assert first_line(tmp_path / "runs/a/task.py") == "# correct 1.5"
+
+
+def test_the_json_names_the_kernel_and_every_answer(generate):
+    done = generate("-n", "2", "--run", "a", "--json", answers=["incorrect", "correct"])
+    document = json.loads(done.stdout)
+    assert document["kernel"] == "runs/a/task.py"
+    assert document["speed_is_known"] is False
+    assert sorted(a["how"] for a in document["answers"]) == ["correct", "incorrect"]
+
+
+def test_a_kernel_is_written_where_it_is_wanted_and_never_over_another_file(generate, tmp_path):
+    done = generate("-n", "1", "--run", "a", "--out", "kernels", answers=["correct"])
+    assert done.returncode == 0
+    assert (tmp_path / "kernels/task.py").exists()
+    refused = generate("-n", "1", "--run", "b", "--out", ".")
+    assert refused.returncode == 2
+    assert "task.py is there already, and no kernel for this task" in refused.stderr
+    assert (tmp_path / "task.py").read_text() == TASK
+    assert generate("-n", "1", "--run", "c", "--out", "kernels").returncode == 0  # a later kernel for the same task
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "name the task"),
+        (["nowhere.py", "--run", "x"], "nowhere.py"),
+        (["task.py", "--run", "x", "--set", "budget.turn=1"], "there is no field budget.turn; known here: "),
+    ],
+)
+def test_bad_usage_is_one_line(tmp_path, monkeypatch, capfd, arguments, told):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "task.py").write_text(TASK)
+    assert cli.run(["generate", "--model", "scripted:gallery", *arguments]) == 2
+    out, err = capfd.readouterr()
+    assert told in err
+    assert len(err.strip().splitlines()) == 1
+    assert out == ""
+    assert not (tmp_path / "runs").exists()
+
+
+def test_going_on_with_another_task_or_number_is_refused(generate, tmp_path):
+    generate("-n", "1", "--run", "a", answers=["correct"])
+    refused = generate("-n", "2", "--run", "a")
+    assert refused.returncode == 2
+    assert "samples: 1 -> 2" in refused.stderr
