@@ -16,10 +16,10 @@ class Model(nn.Module):
         return self.bag(indices, offsets, per_sample_weights=weights)
 
 
-entries = 100003
+entries = 500003
 width = 72
-lookups = 150000
-bags = 8192
+lookups = 600000
+bags = 32768
 
 
 def get_inputs():

@@ -13,8 +13,8 @@ class Model(nn.Module):
         return torch.bmm(flat, flat.transpose(1, 2)) / flat.shape[-1]
 
 
-batch = 8
-channels = 160
+batch = 24
+channels = 320
 height = 63
 width = 63
 

@@ -17,7 +17,7 @@ class Model(nn.Module):
         return torch.softmax(best, dim=-1), experts
 
 
-tokens = 20000
+tokens = 100000
 experts = 60
 
 

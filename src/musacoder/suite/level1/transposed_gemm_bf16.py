@@ -12,9 +12,9 @@ class Model(nn.Module):
         return torch.matmul(grad.transpose(0, 1), activations)
 
 
-tokens = 5000
-outputs = 700
-inputs = 640
+tokens = 16008
+outputs = 1400
+inputs = 1280
 
 
 def get_inputs():

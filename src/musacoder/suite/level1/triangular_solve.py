@@ -5,14 +5,14 @@ import torch.nn as nn
 class Model(nn.Module):
     """Solves many small lower-triangular systems by forward substitution.
 
-    Kalman filters and Gaussian processes after a Cholesky factorisation; a thousand systems of 24 unknowns.
+    Kalman filters and Gaussian processes after a Cholesky factorisation; systems of 24 unknowns by the ten thousand.
     """
 
     def forward(self, factor: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
         return torch.linalg.solve_triangular(factor, right, upper=False)
 
 
-systems = 3000
+systems = 40000
 unknowns = 24
 right_sides = 5
 

@@ -18,7 +18,7 @@ class Model(nn.Module):
         return table * scale, matrix * scale, gain * scale, norm
 
 
-vocabulary = 8003
+vocabulary = 50003
 features = 384
 
 

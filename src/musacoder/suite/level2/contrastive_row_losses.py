@@ -20,8 +20,8 @@ class Model(nn.Module):
         return torch.stack([logits.logsumexp(dim=1) - partner, logits.logsumexp(dim=0) - partner])
 
 
-pairs = 3000
-features = 512
+pairs = 6000
+features = 768
 
 
 def get_inputs():

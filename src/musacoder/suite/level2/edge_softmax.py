@@ -25,8 +25,8 @@ class Model(nn.Module):
         return exponential / total[target]
 
 
-nodes = 10007
-edges = 80000
+nodes = 60007
+edges = 1000000
 heads = 6
 
 

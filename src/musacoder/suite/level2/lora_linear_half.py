@@ -21,7 +21,7 @@ class Model(nn.Module):
 
 
 batch = 12
-tokens = 70
+tokens = 300
 inputs = 1536
 outputs = 1600
 adapters = 9

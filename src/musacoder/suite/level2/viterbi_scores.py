@@ -21,7 +21,7 @@ class Model(nn.Module):
         return torch.stack(scores, dim=1)
 
 
-batch = 300
+batch = 2000
 steps = 40
 states = 37
 

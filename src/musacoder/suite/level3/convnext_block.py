@@ -25,7 +25,7 @@ class Model(nn.Module):
         return x + answer.permute(0, 3, 1, 2)
 
 
-batch = 8
+batch = 32
 channels = 96
 height = 55
 width = 56

@@ -19,7 +19,7 @@ class Model(nn.Module):
         return self.whole(pooled)
 
 
-sets = 400
+sets = 6000
 largest = 50
 features = 7
 hidden = 100

@@ -25,10 +25,10 @@ class Model(nn.Module):
         return total
 
 
-batch = 6
+batch = 16
 channels = 48
 skips = 40
-length = 1999
+length = 7999
 
 
 def get_inputs():

@@ -25,8 +25,8 @@ class Model(nn.Module):
         return (x / degree[:, None]).index_add(0, target, x[source] * weight)
 
 
-nodes = 3001
-edges = 12000
+nodes = 60001
+edges = 500000
 inputs = 140
 hidden = 64
 classes = 7

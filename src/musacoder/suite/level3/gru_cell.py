@@ -18,9 +18,9 @@ class Model(nn.Module):
         return self.cell(x, state)
 
 
-batch = 60
+batch = 500
 inputs = 320
-hidden = 600
+hidden = 1000
 
 
 def get_inputs():

@@ -25,7 +25,7 @@ class Model(nn.Module):
         return x + self.narrow(hidden * weight)
 
 
-batch = 16
+batch = 96
 channels = 40
 wide = 120
 height = 28

@@ -23,7 +23,7 @@ class Model(nn.Module):
         return x + second(F.gelu(first(F.layer_norm(x, x.shape[-1:], self.gains[1]))))
 
 
-batch = 16
+batch = 64
 patches = 196
 channels = 200
 patch_hidden = 96

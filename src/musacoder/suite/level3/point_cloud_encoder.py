@@ -22,7 +22,7 @@ class Model(nn.Module):
 
 
 batch = 32
-points = 1000
+points = 2500
 features = 6
 hidden = 64
 wide = 256

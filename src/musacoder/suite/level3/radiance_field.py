@@ -28,7 +28,7 @@ class Model(nn.Module):
         return (weight[..., None] * torch.sigmoid(answer[..., :3])).sum(dim=1)
 
 
-rays = 1500
+rays = 8000
 samples = 48
 hidden = 64
 

@@ -24,9 +24,9 @@ class Model(nn.Module):
         return self.top(torch.cat([dense, products[:, row, column]], dim=1)).squeeze(-1)
 
 
-batch = 2000
+batch = 20000
 tables = 9
-entries = 5003
+entries = 50003
 width = 24
 numbers = 13
 hidden = 96

@@ -24,9 +24,9 @@ class Model(nn.Module):
         return F.relu(self.leave(torch.cat([skip, up], dim=1)))
 
 
-batch = 4
+batch = 16
 channels = 32
-height = 97
+height = 161
 width = 131
 
 
