@@ -37,6 +37,8 @@ def _id(task: BundledTask) -> str:
 def test_every_level_has_its_tasks() -> None:
     counts = [sum(task.level == level for task in TASKS) for level in LEVELS]
     assert counts[0] >= 20
+    assert counts[1] >= 15
+    assert counts[2] >= 10
     assert {task.path for task in TASKS} == set(FOLDER.glob("level*/*.py"))
 
 

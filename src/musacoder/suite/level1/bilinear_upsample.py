@@ -21,6 +21,8 @@ batch = 8
 channels = 19
 height = 65
 width = 129
+wanted_height = 513
+wanted_width = 1025
 
 
 def get_inputs():
@@ -28,4 +30,4 @@ def get_inputs():
 
 
 def get_init_inputs():
-    return [513, 1025]
+    return [wanted_height, wanted_width]
