@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 
 from mooreeval.config import VerifyConfig
 from mooreeval.verdict import Record
+from musacoder.config import BenchConfig, GenerateConfig
 from musacoder.models.config import ModelConfig
 from musacoder.prompts.config import PromptConfig
 
@@ -22,7 +23,10 @@ PAGES: dict[Path, tuple[str, type[Record]]] = {
     DOCS / "configuration.md": ("", VerifyConfig),
     DOCS / "models.md": ("model.", ModelConfig),
     DOCS / "prompts.md": ("prompt.", PromptConfig),
+    DOCS / "bench.md": ("", BenchConfig),
+    DOCS / "generate.md": ("", GenerateConfig),
 }
+ON_PAGES_OF_THEIR_OWN = (VerifyConfig, ModelConfig, PromptConfig)  # where they are a part of another
 BEGIN, END = "<!-- fields: written by scripts/configuration_page.py -->", "<!-- end of fields -->"
 
 
@@ -51,6 +55,8 @@ def _rows(prefix: str, model: type[Record]) -> Iterator[tuple[str, str, str]]:
     parts = []
     for name, field in model.model_fields.items():
         default = field.get_default(call_default_factory=True)
+        if isinstance(default, ON_PAGES_OF_THEIR_OWN):
+            continue
         if isinstance(default, Record):
             parts.append((f"{prefix}{name}.", type(default)))
         else:

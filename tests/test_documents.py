@@ -15,9 +15,11 @@ import pytest
 import yaml
 
 from mooreeval.config import load_config, validated
+from musacoder.config import BenchConfig, GenerateConfig, read_config
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
+RUNS = {"bench": BenchConfig, "generate": GenerateConfig}
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -109,8 +111,10 @@ def test_every_link_leads_to_a_file_and_a_heading(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_every_setting_named_in_a_command_exists(page):
-    for setting in re.findall(r"--set ([a-z_.]+=\S*[\w.])", page.read_text()):
-        load_config(settings=[setting])
+    for line in page.read_text().splitlines():
+        for setting in re.findall(r"--set ([a-z_.]+=\S*[\w.])", line):
+            kind = next((kind for command, kind in RUNS.items() if f"musacoder {command} " in line), None)
+            load_config(settings=[setting]) if kind is None else read_config(kind, settings=[setting])
 
 
 def test_every_kind_of_exploit_has_a_section_on_threats_and_the_other_way_round():

@@ -110,7 +110,7 @@ FREE = (
     "model.server.answer_seconds",
     "model.server.answers_per_request",
     "model.server.retry",
-    "model.local",
+    "model.local.batch",
     "verify.pool",
     "verify.simulator.threads",
 )

@@ -205,14 +205,23 @@ def test_answers_are_judged_while_others_are_awaited(tmp_path):
     assert len(list(run.verdicts())) == 3
 
 
-def test_a_fault_of_ours_ends_the_run_and_is_told_and_the_run_can_go_on(tmp_path):
-    writing = Writing(tmp_path / "run", ToldModel(by_seed, seconds=0.001), samples=8)
-    writing.judge.verify = lambda *_: 1 / 0
+def test_a_fault_in_what_asks_ends_the_run_and_is_told_and_the_run_can_go_on(tmp_path):
+    def broken(_messages, seed):
+        return by_seed(_messages, seed) if seed % 3 else 1 / 0
+
+    writing = Writing(tmp_path / "run", ToldModel(broken, seconds=0.001), samples=8)
     with pytest.raises(ZeroDivisionError):
         writing.complete()
     assert writing.model.closed
     writing.model, writing.judge = ToldModel(by_seed), ToldJudge()
     assert len(list(writing.complete().verdicts())) == 24
+
+
+def test_a_fault_of_the_judges_with_one_answer_is_not_judged_and_the_run_goes_on(tmp_path):
+    writing = Writing(tmp_path / "run", ToldModel(always("raise: ZeroDivisionError oh no")), samples=2)
+    run = writing.complete()
+    assert {v.not_judged for v in run.verdicts()} == {"internal error: RuntimeError: oh no"}
+    assert len(list(run.verdicts())) == 6
 
 
 def test_a_prompt_that_cannot_be_made_ends_the_run_with_its_own_words(tmp_path, monkeypatch):

@@ -241,13 +241,15 @@ class Pipeline:
     def _verdict(self, sample: Sample) -> tuple[Verdict | None, str | None, str | None]:
         """The verdict on an answer with its feedback, or why there is none."""
         task = self._tasks[sample.task].task
-        candidate = extract(sample.answer or "", finish_reason=sample.finish_reason)
         try:
+            candidate = extract(sample.answer or "", finish_reason=sample.finish_reason)
             verdict = self._parts.verifier.verify(task, candidate)
+            code = candidate.code if isinstance(candidate, Candidate) else None
+            return verdict, None, feedback(verdict, code, self._parts.verify.feedback)
         except (NotJudged, TaskError) as error:
             return None, str(error), None
-        code = candidate.code if isinstance(candidate, Candidate) else None
-        return verdict, None, feedback(verdict, code, self._parts.verify.feedback)
+        except Exception as error:  # noqa: BLE001 - a fault of ours with one answer must not keep a run from its end
+            return None, " ".join(f"internal error: {type(error).__name__}: {error}".split()), None
 
     def _go_on(self, judged: Judged) -> None:
         how = self._ledger.ended[judged.key]
