@@ -56,17 +56,17 @@ def line_chart(title: str, x: Axis, y: Axis, lines: Sequence[Line], *, marks: Se
     return _svg(title, described, WIDTH, HEIGHT, parts)
 
 
-def bar_chart(title: str, bars: Sequence[tuple[str, Sequence[Segment]]], classes: dict[str, str]) -> str:
+def bar_chart(title: str, bars: Sequence[tuple[str, Sequence[Segment]]], classes: dict[str, str], width: int) -> str:
     """Stacked bars, each of its own whole; `classes`: the style of a segment by its name."""
     described = "; ".join(f"{name}: {', '.join(f'{s.name} {s.count}' for s in parts)}" for name, parts in bars)
-    row, left, right = 34, 84, 8
+    row, left, right = 34, 56, 2
     height = row * len(bars) + 6
     shapes = []
     for number, (name, segments) in enumerate(bars):
         y = row * number + 4
         shapes.append(f'<text class="tick" x="{left - 8}" y="{y + 17}" text-anchor="end">{escape(name)}</text>')
-        shapes += _stack(segments, classes, left, y, WIDTH * 2 - left - right)
-    return _svg(title, described, WIDTH * 2, height, shapes)
+        shapes += _stack(segments, classes, left, y, width - left - right)
+    return _svg(title, described, width, height, shapes)
 
 
 def legend(lines: Sequence[Line]) -> list[tuple[str, str, bool]]:

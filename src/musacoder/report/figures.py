@@ -80,11 +80,11 @@ def _fast_line(part: Part, curve: FastCurve, series: int) -> Line:
     return Line(name, points, series=series, dashed=curve.baseline == "compile")
 
 
-def outcome_bars(part: Part) -> str:
-    """Attempts of each turn by outcome."""
+def outcome_bars(part: Part, width: int) -> str:
+    """Attempts of each turn by outcome, as SVG of that width."""
     counts = part.metrics.outcomes
     bars = [
         (f"turn {turn}", [Segment(spoken(c.outcome), c.count) for c in counts if c.turn == turn])
         for turn in sorted({c.turn for c in counts})
     ]
-    return bar_chart(f"Outcomes of {one_line(part.label, 60)}", bars, CLASSES)
+    return bar_chart(f"Outcomes of {one_line(part.label, 60)}", bars, CLASSES, width)

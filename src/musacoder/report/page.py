@@ -16,10 +16,12 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from musacoder.evaluate.metrics import TaskResult
 from musacoder.evaluate.outcomes import Outcome
 from musacoder.report.contents import Opened, opened, packed
+from musacoder.report.figures import Figure
 from musacoder.report.gather import Findings, ReadRun
-from musacoder.report.sections import sections
+from musacoder.report.sections import Section, sections
 from musacoder.report.words import NOTHING, one_line, spoken, times, visible
 
 GLYPHS = {
@@ -126,7 +128,7 @@ def _row(number: int, name: str, findings: Findings, contents: dict[str, dict[st
     )
 
 
-def _strip(content: Opened, results: dict, findings: Findings) -> Strip:
+def _strip(content: Opened, results: dict[str, TaskResult], findings: Findings) -> Strip:
     parts = [p for p in findings.parts if p.metrics.run == content.label and p.label in results]
     found = [results[p.label] for p in parts]
     speeds = [t.eager_speedup for t in found if t.eager_speedup is not None]
@@ -150,10 +152,10 @@ def _css(outcome: str) -> str:
     return f"o-{outcome.replace('_', '-')}"
 
 
-def _with_markup(section):
+def _with_markup(section: Section) -> tuple[Section, list[tuple[Figure, Markup]], list[tuple[str, Markup]]]:
     """Its charts are markup of ours, with all foreign words escaped."""
     figures = [(figure, Markup(figure.svg)) for figure in section.figures]
-    return section, figures, Markup(section.bars)
+    return section, figures, [(window, Markup(svg)) for window, svg in section.bars]
 
 
 def _asset(name: str) -> str:

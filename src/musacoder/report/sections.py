@@ -10,8 +10,9 @@ from musacoder.report import tables
 from musacoder.report.figures import CLASSES, Figure, curves, outcome_bars
 from musacoder.report.gather import Findings, Part
 from musacoder.report.tables import Table
-from musacoder.report.words import one_line, spoken
+from musacoder.report.words import one_line, several, spoken
 
+BAR_WIDTHS = {"broad": 880, "narrow": 360}  # in the units of their own text
 NAMED = 12  # tasks that a warning lists
 
 
@@ -26,7 +27,7 @@ class Section:
     warnings: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
     figures: tuple[Figure, ...] = ()
-    bars: str = ""  # SVG
+    bars: tuple[tuple[str, str], ...] = ()  # SVG by the kind of window that it is for: the style sheet shows one
     bar_legend: tuple[tuple[str, str], ...] = ()  # class of colour, name
 
 
@@ -76,7 +77,7 @@ def _run(part: Part, number: int) -> Iterator[Section]:
         "Outcomes",
         level=3,
         tables=outcomes,
-        bars=outcome_bars(part),
+        bars=tuple((window, outcome_bars(part, width)) for window, width in BAR_WIDTHS.items()),
         bar_legend=tuple(_bar_legend(part)),
     )
     cost = (tables.turns_table(part), tables.cost_table(part))
@@ -92,7 +93,7 @@ def _facts(metrics: Metrics) -> str:
     facts = [
         f"model {metrics.model}",
         f"suite {metrics.suite}",
-        f"{metrics.coverage.tasks} tasks, {metrics.samples} samples each"
+        f"{several(metrics.coverage.tasks, 'task')}, {several(metrics.samples, 'sample')} each"
         + (f", at most {metrics.turns} turns" if metrics.turns > 1 else ""),
         f"backend {metrics.backend}" + (f" on {metrics.device}" if metrics.device else ""),
         f"policy {metrics.policy}",
@@ -110,17 +111,18 @@ def _warnings(metrics: Metrics) -> Iterator[str]:
     counted = ", ".join(f"{c.count} {spoken(c.name)}" for c in coverage.unscored)
     if counted:
         left = coverage.asked - coverage.scored
-        yield f"{left} of {coverage.asked} candidates are not scored in their first turn: {counted}."
+        yield f"{left} of {several(coverage.asked, 'candidate')} not scored in their first turn: {counted}."
     if coverage.tasks_unscored:
-        yield f"{coverage.tasks_unscored} of {coverage.tasks} tasks have no scored candidate and are in no rate."
+        of = several(coverage.tasks, "task")
+        yield f"{coverage.tasks_unscored} of {of} without a scored candidate, and in no rate."
     for outcome, names in (("weak", coverage.weak_tasks), ("refused", coverage.refused_tasks)):
         if names:
-            yield f"{len(names)} tasks are {outcome}, they may call wrong kernels correct: {_listed(names)}."
+            yield f"{several(len(names), f'{outcome} task')}, which may call wrong kernels correct: {_listed(names)}."
     if coverage.unknown_admission:
-        unknown = "it is not known whether they can tell right from wrong (musacoder admit)"
-        yield f"Of {coverage.unknown_admission} tasks {unknown}."
+        unknown = several(coverage.unknown_admission, "task")
+        yield f"Of {unknown} it is not known whether right is told from wrong (musacoder admit)."
     if coverage.outside:
-        yield f"{coverage.outside} records are of tasks or samples that the run does not ask for, and are left out."
+        yield f"{several(coverage.outside, 'record')} left out: of tasks or samples that the run does not ask for."
 
 
 def _listed(names: Sequence[str]) -> str:

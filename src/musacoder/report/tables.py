@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from musacoder.evaluate import Comparison, Estimate, Metrics, Rates
 from musacoder.evaluate.metrics import Difference, Group, Spread
 from musacoder.report import published
 from musacoder.report.gather import Part
-from musacoder.report.words import NOTHING, decimal, duration, number, one_line, percent, percent_range, spoken, times
+from musacoder.report.words import (
+    NOTHING,
+    decimal,
+    duration,
+    number,
+    one_line,
+    percent,
+    percent_range,
+    several,
+    spoken,
+    times,
+)
 
 
 @dataclass(frozen=True)
@@ -113,12 +124,16 @@ def _headline_notes(parts: Sequence[Part], evidence: str) -> Iterator[str]:
     elif others := sorted({p.metrics.suite for p in parts if "kernelbench" not in p.metrics.suite.lower()}):
         yield f"The published figures are of KernelBench; other suites here: {one_line(', '.join(others))}."
     for part in parts:
-        lacking = {f.baseline: f.without_baseline for f in part.metrics.overall.first.faster if f.without_baseline}
-        for baseline, count in lacking.items():
-            yield f"{one_line(part.label)}: {count} candidates left the rate against {baseline}, which was not timed."
-        short = next((p.short_tasks for p in reversed(part.metrics.overall.first.pass_at)), 0)
-        if short:
-            yield f"{one_line(part.label)}: {short} tasks have fewer than n scored candidates: Pass@n takes these."
+        yield from (f"{one_line(part.label)}: {note}" for note in _notes_on(part.metrics.overall.first))
+
+
+def _notes_on(rates: Rates) -> Iterator[str]:
+    for found in (f for f in rates.faster if f.without_baseline):
+        left = several(found.without_baseline, "candidate")
+        yield f"{left} left the rate against {found.baseline}, which was not timed."
+    short = rates.pass_at[-1].short_tasks if rates.pass_at else 0
+    if short:
+        yield f"Pass@n takes what there is of {several(short, 'task')} with fewer than n scored candidates."
 
 
 def other_counts(part: Part) -> Table:
@@ -201,7 +216,7 @@ def cost_table(part: Part) -> Table:
     return Table(("", "total", "mean", "median", "90 %", "known for"), (*rows, wall))
 
 
-def _spread_row(name: str, spread: Spread, show) -> Row:
+def _spread_row(name: str, spread: Spread, show: Callable[[float | None], str]) -> Row:
     total = spread.total if spread.known else None
     figures = (total, spread.mean, spread.median, spread.p90)
     return Row((name_cell(name), *(Cell(show(figure)) for figure in figures), Cell(number(spread.known))))
@@ -232,14 +247,14 @@ def _difference_row(d: Difference) -> Row:
     return Row((name_cell(d.name, f"{d.view} turn"), *cells, Cell(number(d.tasks))))
 
 
-def _signed(show, value: float) -> str:
+def _signed(show: Callable[[float], str], value: float) -> str:
     return f"{'+' if value > 0 else '−' if value < 0 else '±'}{show(abs(value))}"
 
 
 def _comparison_notes(c: Comparison) -> Iterator[str]:
     yield (
-        f"{c.common_tasks} common tasks: {len(c.better)} better, {len(c.worse)} worse, {c.equal} equal in the share of "
-        f"correct candidates; {c.only_first} only in the first run, {c.only_second} only in the second."
+        f"{several(c.common_tasks, 'common task')}: {len(c.better)} better, {len(c.worse)} worse, {c.equal} equal "
+        f"in the share of correct candidates; {c.only_first} only in the first run, {c.only_second} only in the second."
     )
     yield "Differences in percentage points, intervals by paired bootstrap; coloured where these do not hold zero."
     yield from (one_line(caution) for caution in c.cautions)

@@ -58,6 +58,11 @@ def size(count: int) -> str:
     return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.0f} kB"
 
 
+def several(count: int, noun: str) -> str:
+    """`1 task`, `2 tasks`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def spoken(identifier: str) -> str:
     """`compile_error` as words."""
     return identifier.replace("_", " ")

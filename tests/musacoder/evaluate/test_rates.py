@@ -80,6 +80,7 @@ def test_a_task_without_any_scored_candidate_is_in_no_rate():
     for name in ("avg", "score"):
         assert getattr(with_it.overall.first, name).value == getattr(without.overall.first, name).value
     assert with_it.coverage.tasks_unscored == 1
+    assert [p.short_tasks for p in with_it.overall.first.pass_at] == [0, 0, 2]  # not three: it is no task of theirs
 
 
 def test_where_no_correct_candidate_of_a_task_has_the_baseline_the_whole_task_leaves():

@@ -112,7 +112,7 @@ def test_a_damaged_line_in_the_middle_is_named(runs, capsys):
 def test_a_run_that_has_only_begun_has_a_report(tmp_path, capsys):
     folder = written(tmp_path / "empty", small_run({"a": ["-"], "b": ["-"]}))
     assert musacoder(["report", str(folder), "--markdown", str(tmp_path / "t.md")]) == 0
-    assert "2 of 2 candidates are not scored in their first turn: 2 missing." in (tmp_path / "t.md").read_text()
+    assert "2 of 2 candidates not scored in their first turn: 2 missing." in (tmp_path / "t.md").read_text()
     capsys.readouterr()
 
 

@@ -65,8 +65,8 @@ def test_another_suite_than_the_published_one_is_said():
 
 def test_candidates_without_a_baseline_and_short_tasks_are_told_of():
     notes = tables.headline([part({"a": ["2/1", "2/", "wmma?"], "b": ["1/1", "1/1", "1/1"]})], "device").notes
-    assert "mine: 1 candidates left the rate against compile, which was not timed." in notes
-    assert any(note.startswith("mine: 1 tasks have fewer than n scored candidates") for note in notes)
+    assert "mine: 1 candidate left the rate against compile, which was not timed." in notes
+    assert any("of 1 task with fewer than n scored candidates" in note for note in notes)
 
 
 def test_several_turns_make_two_rows_of_each_rate():

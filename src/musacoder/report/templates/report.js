@@ -45,12 +45,15 @@
 
   const outcomeOf = (turn) => element("span", "word o-" + turn.outcome.replaceAll("_", "-"), spoken(turn.outcome));
 
+  const factsOf = (turn) => [turn.found, ...(turn.facts || [])].filter(Boolean).join(" · ");
+
   const turnShown = (turn, many) => {
     const part = element("div", "turn");
-    const head = element("p", "turn-head");
-    if (many) head.append(element("b", "", "Turn " + turn.turn + " "));
-    head.append(outcomeOf(turn), element("span", "turn-facts", [turn.found, ...(turn.facts || [])].filter(Boolean).join(" · ")));
-    part.append(head);
+    if (many) {
+      const head = element("p", "turn-head");
+      head.append(element("b", "", "Turn " + turn.turn + " "), outcomeOf(turn), element("span", "turn-facts", factsOf(turn)));
+      part.append(head);
+    }
     for (const name of ["failure", "not_judged", "shortened"])
       if (turn[name]) part.append(element("p", "note", spoken(name) + ": " + turn[name]));
     if (turn.verdict) part.append(folded("Verdict", text(turn.verdict), true));
@@ -68,8 +71,8 @@
     const details = element("details", "candidate");
     const summary = element("summary");
     summary.append(element("span", "sample", "Sample " + candidate.index), outcomeOf(best));
-    const facts = [many ? "best of " + candidate.turns.length + " turns: " + best.turn : "", best.found, (best.facts || []).join(" · ")];
-    summary.append(element("span", "turn-facts", facts.filter(Boolean).join(" · ")));
+    const which = many ? "best of " + candidate.turns.length + " turns: " + best.turn + " · " : "";
+    summary.append(element("span", "turn-facts", which + factsOf(best)));
     details.append(summary);
     details.addEventListener("toggle", () => {
       if (details.open && details.childElementCount === 1)
