@@ -100,6 +100,7 @@ class Builtins(Methods):
 
     def _type_of(self, arguments: list[Value], node: ast.AST) -> Value:
         if len(arguments) == 3:
+            self._class_from_parts(node)
             return ANYTHING
         found: set[Any] = set()
         for atom in join(arguments):
@@ -112,6 +113,16 @@ class Builtins(Methods):
             else:
                 found.add(Path("type()"))
         return frozenset(found)
+
+    def _class_from_parts(self, node: ast.AST) -> None:
+        """`type(name, bases, attributes)`: what the attributes are called must be readable."""
+        attributes = node.args[2] if isinstance(node, ast.Call) and len(node.args) == 3 else None
+        keys = attributes.keys if isinstance(attributes, ast.Dict) else [None]
+        texts = [key.value if isinstance(key, ast.Constant) else None for key in keys]
+        if any(isinstance(text, str) and names.is_closed_attribute(text) for text in texts):
+            self.accuse("introspection", node, "type(...)", "a class is made with what is not for candidates")
+        elif None in texts:
+            self.accuse("hidden_name", node, "type(...)", "a class is made whose attributes can't be told")
 
     def _call_getattr(self, builtin: str, arguments: list[Value], node: ast.AST) -> Value:
         if len(arguments) < 2:
@@ -130,7 +141,7 @@ class Builtins(Methods):
     def _unknown_attribute(self, builtin: str, target: Value, arguments: list[Value], node: ast.AST) -> Value:
         found: list[Value] = []
         for atom in target:
-            if isinstance(atom, Path) or atom is TENSOR:
+            if isinstance(atom, Path) or atom is TENSOR or (isinstance(atom, Class) and builtin == "setattr"):
                 self.accuse("hidden_name", node, builtin, f"`{builtin}` with a name that can't be told")
             elif isinstance(atom, Instance) and builtin == "getattr":
                 found += list(atom.of.attributes.values())

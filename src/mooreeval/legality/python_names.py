@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 
 from mooreeval.legality.operators import ALLOWED
+from mooreeval.legality.python_text import BY_TEXT
 from mooreeval.legality.tensor_methods import TENSOR_METHODS
 
 # Module -> names that may be used of it; None: all that do not begin with an underscore.
@@ -109,7 +110,7 @@ DUNDERS = frozenset(
     "__sub__ __rsub__ __isub__ __mul__ __rmul__ __imul__ __matmul__ __rmatmul__ __imatmul__ __truediv__ "
     "__rtruediv__ __itruediv__ __floordiv__ __rfloordiv__ __ifloordiv__ __mod__ __rmod__ __imod__ __pow__ __rpow__ "
     "__ipow__ __neg__ __pos__ __abs__ __invert__ __and__ __rand__ __iand__ __or__ __ror__ __ior__ __xor__ __rxor__ "
-    "__ixor__ __getattr__ __setattr__ __delattr__ __slots__ __annotations__ __all__ __author__ __constants__ "
+    "__ixor__ __getattr__ __setattr__ __delattr__ __slots__ __all__ __author__ __constants__ "
     "__init_subclass__ __set_name__ __class_getitem__ __delitem__ __reversed__ __format__ __missing__ __get__ "
     "__set__ __torch_function__ __torch_dispatch__ __metaclass__ __prepare__ __instancecheck__ __module__".split()
 )
@@ -232,7 +233,6 @@ NO_COMPUTE_LAYERS = frozenset(
 )
 INIT_FILLS = frozenset(("constant_", "zeros_", "ones_"))
 
-
 # Modules that the modules above hold under other names than their own.
 _MODULES_BY_OTHER_NAMES = frozenset("bltns os sys path builtins stdlib_re".split())
 
@@ -243,6 +243,8 @@ def is_part_of_module(path: str, name: str) -> bool:
         return True  # of a class or function that is on a list
     if f"{path}.{name}" in MODULES or name == "_exit":
         return True
+    if f"{path}.{name}" in BY_TEXT:
+        return False
     allowed = MODULES[path]
     if allowed is not None:
         return name in allowed
@@ -292,6 +294,7 @@ CLOSED_PARTS = {
     "_make_subclass": "tensor_subclass",
     "_make_wrapper_subclass": "tensor_subclass",
     "as_subclass": "tensor_subclass",
+    **{path.split(".")[1]: rule for path, rule in BY_TEXT.items() if rule == "code_from_text"},
 }
 _MODULE_RULES = {
     "ctypes": "dynamic_loading", "cffi": "dynamic_loading", "subprocess": "process", "multiprocessing": "process",
@@ -306,6 +309,8 @@ _MODULE_RULES = {
 
 def rule_of_module(path: str) -> str:
     """The rule that a module outside the list, or a name of one, breaks."""
+    if path in BY_TEXT:
+        return BY_TEXT[path]
     root = path.split(".")[0]
     if root in LANGUAGES:
         return "other_language"

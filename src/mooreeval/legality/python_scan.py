@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from mooreeval.legality import python_names as names
 from mooreeval.legality.python_attributes import Attributes
 from mooreeval.legality.python_imports import imported
+from mooreeval.legality.python_text import BECOMES_CODE
 
 _MESSAGES = {
     "code_from_text": "text is run as code",
@@ -29,6 +30,8 @@ def scan(state: Attributes, tree: ast.Module) -> None:
             _attribute(state, node)
         elif isinstance(node, ast.Name) and node.id not in local:
             _name(state, node, id(node) in called)
+        elif isinstance(node, ast.Constant) and node.value in BECOMES_CODE:
+            _becomes_code(state, node, str(node.value))
 
 
 def _attribute(state: Attributes, node: ast.Attribute) -> None:
@@ -41,9 +44,15 @@ def _attribute(state: Attributes, node: ast.Attribute) -> None:
         state.accuse(names.CLOSED_PARTS[name], node, f".{name}", f"`.{name}` is not on the list of what may be used")
 
 
+def _becomes_code(state: Attributes, node: ast.AST, name: str) -> None:
+    state.accuse("code_from_text", node, name, f"`{name}`: what Python makes code of is written by hand")
+
+
 def _name(state: Attributes, node: ast.Name, is_called: bool) -> None:
     rule = names.BUILTINS.get(node.id)
-    if rule and isinstance(node.ctx, ast.Load):
+    if node.id in BECOMES_CODE:
+        _becomes_code(state, node, node.id)
+    elif rule and isinstance(node.ctx, ast.Load):
         state.accuse(rule, node, node.id, f"`{node.id}`: {_MESSAGES[rule]}")
     elif node.id in names.CALLED_ONLY and isinstance(node.ctx, ast.Load) and not is_called:
         state.accuse("hidden_name", node, node.id, f"`{node.id}` is handed about, so that its use can't be told")
