@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from mooreeval.execute.wire import Message
 from mooreeval.legality.dispatch import SeenOperator
-from mooreeval.legality.provenance import TracedKernel
+from mooreeval.legality.provenance import HostTraffic, TracedKernel
 from mooreeval.toolchains.base import Extension, Recording, Source
 from mooreeval.verdict import FindingKind
 
@@ -87,6 +87,19 @@ class OutputClaim(_Claim):
     host_saw_own_work: bool
 
 
+class HostClaim(_Claim):
+    """Bytes that crossed between the device and the host in a forward pass, by the simulator's run time."""
+
+    foreign_taken: Count  # of memory that no watched kernel had written, weights left out
+    own_taken: Count
+    own_before_launch: Count  # of these, before the last launch
+    given: Count  # to the device, without what had come from there as it is
+    returned: Count  # that
+
+    def seen(self) -> HostTraffic:
+        return HostTraffic(**self.model_dump())
+
+
 class FindingClaim(_Claim):
     """One finding of the run time, before its addresses are lines."""
 
@@ -113,6 +126,7 @@ class Report(_Claim):
     check_stopped: bool = False
     kernel_bytes: Count = 0  # simulator: that watched kernels read and wrote
     outputs: OutputClaim | None = None
+    host: HostClaim | None = None
     resets: Count = 0  # how often the run time forgot its findings; once a trial
 
 

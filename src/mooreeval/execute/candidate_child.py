@@ -139,7 +139,10 @@ class CandidateChild:
             self.model = module.ModelNew(*init_inputs)
             if isinstance(self.model, torch.nn.Module):
                 self.model = self.model.to(self._device.tensor_device)
-                copy_state(self.model, from_wire(values["state"]))
+                given = copy_state(self.model, from_wire(values["state"]))
+                if self._device.operator_log:
+                    for tensor in given:
+                        self._device.operator_log.mark_weights(tensor.untyped_storage().data_ptr())
 
     @property
     def _device(self) -> Device:
@@ -312,16 +315,18 @@ def load_artefact(artefact: dict[str, str]) -> Any:
     return module
 
 
-def copy_state(model: torch.nn.Module, state: dict[str, torch.Tensor]) -> None:
-    """Give parameters and buffers the reference's values where name and shape agree.
+def copy_state(model: torch.nn.Module, state: dict[str, torch.Tensor]) -> list[torch.Tensor]:
+    """Give parameters and buffers the reference's values where name and shape agree; these are returned.
 
     Another order of construction draws other random numbers from the same seed: no error of the candidate.
     """
     own = model.state_dict()
+    given: list[torch.Tensor] = []
     for name, value in state.items():
         both = isinstance(own.get(name), torch.Tensor) and isinstance(value, torch.Tensor)
         if both and own[name].shape == value.shape:
-            own[name].copy_(value)
+            given.append(own[name].copy_(value))
+    return given
 
 
 # --------------------------------------------------------------------------------------------------------------- errors

@@ -91,6 +91,8 @@ class Legality:
             own_outputs=out.own,
             host_saw_own_work=out.host_saw_own_work,
             watched_whole=watched and not report.check_stopped,
+            host=report.host.seen() if report.host and watched else None,
+            bytes_of_a_call=self._evidence.bytes_of_a_call,
         )
         if watched:
             self._evidence.own_share, self._evidence.own_share_of = seen.own_share, "bytes_moved"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from mooreeval.legality.cpp_calls import HostCode, Program
 from mooreeval.legality.cpp_fallback import by_words
 from mooreeval.legality.cpp_grammar import Tree, called, descend, parse
+from mooreeval.legality.cpp_pointers import Pointers
 from mooreeval.legality.cpp_text import Preprocessor, TooMuchText
 from mooreeval.legality.cpp_words import Words
 from mooreeval.legality.rules import Accusation
@@ -50,7 +51,9 @@ def read_cpp(extensions: Sequence[Extension], single: bool) -> CppReading:
     program = Program(trees)
     own, overloads = program.host_names(), program.overloads()
     for tree in trees:
-        accusations += Words(tree.source, tree.text, single, own, overloads).read()
+        words = Words(tree.source, tree.text, single, own, overloads)
+        accusations += words.read()
+        accusations += Pointers(tree.source, words.tokens, own).read()
         accusations += _initialisers(program, tree)
     return CppReading(program, accusations)
 

@@ -24,6 +24,20 @@ LEAST_OWN_SHARE_OF_BYTES = 0.25
 LEAST_OTHER_US = 10.0  # so short a copy or fill is no work that a kernel could be a decoy for
 LEAST_OTHER_BYTES = 4096
 
+# Of the inputs' bytes, or of the outputs' on the way back: an honest forward pass asks for a number, or for a few.
+LEAST_SHARE_IN_THE_HOSTS_HANDS = 0.25
+
+
+@dataclass(frozen=True)
+class HostTraffic:
+    """Bytes that crossed between the simulated device and the host in one watched forward pass."""
+
+    foreign_taken: int  # by the host, of memory that no kernel had written; weights left out
+    own_taken: int  # by the host, of what kernels wrote
+    own_before_launch: int  # of these, before the last launch
+    given: int  # to the device, without what had come from there and was not changed
+    returned: int  # to the device, that had
+
 
 @dataclass(frozen=True)
 class Emulated:
@@ -36,6 +50,8 @@ class Emulated:
     own_outputs: int  # that hold something which kernels wrote, or copies of it
     host_saw_own_work: bool  # from there it may have gone anywhere
     watched_whole: bool  # every block was watched, so that nothing was missed
+    host: HostTraffic | None = None
+    bytes_of_a_call: tuple[int, int] = (0, 0)  # of the task's inputs and outputs
 
     @property
     def own_share(self) -> float | None:
@@ -62,7 +78,28 @@ def emulated_hits(seen: Emulated, artefacts: Iterable[str], policy: str) -> list
         message = "nothing that the candidate's kernels wrote reaches the output"
         evidence = f"{seen.outputs} output{'s' if seen.outputs > 1 else ''}, none written by a kernel"
         hits.append(RuleHit(rule="decoy_kernel", message=message, evidence=evidence))
-    return hits
+    return hits + _hits_of_the_host(seen)
+
+
+def _hits_of_the_host(seen: Emulated) -> list[RuleHit]:
+    """The task's data in the hands of host code, which a kernel is then told the result of.
+
+    Data are the host's where it takes what no kernel has written. What kernels wrote may go there, and come back as it
+    is; where other bytes come back, or another kernel is told what was made of it, they may have done no more than to
+    carry the data.
+    """
+    if seen.host is None:
+        return []
+    into, out = (max(LEAST_OTHER_BYTES, each * LEAST_SHARE_IN_THE_HOSTS_HANDS) for each in seen.bytes_of_a_call)
+    host = seen.host
+    carried = host.own_taken - host.returned >= into and host.given >= out
+    carried = carried or host.own_before_launch - host.returned >= into
+    if host.foreign_taken < into and not carried:
+        return []
+    taken = host.foreign_taken + host.own_taken
+    message = "host code takes the task's data from the device: what computes with them there is no kernel"
+    evidence = f"{taken} bytes went to the host, {seen.bytes_of_a_call[0]} are the inputs'"
+    return [RuleHit(rule="host_compute", message=message, evidence=evidence)]
 
 
 def _in_its_folder(path: str) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from mooreeval.legality.python_values import (
     SOME_DATA,
     TENSOR,
     Bound,
+    Class,
     Const,
     Extension,
     Function,

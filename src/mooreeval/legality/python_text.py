@@ -1,4 +1,4 @@
-"""Where Python's own library makes code, or a choice of an attribute, of text: no reader of a source meets a call there.
+"""Where Python's own library makes code, or the choice of an attribute, of text: no reader meets a call there.
 
 Annotations may be any text as long as nobody evaluates them; `typing` and `functools` do when asked, and `dataclasses`
 writes the keys of `__annotations__` into functions that it compiles. Keys that the grammar wrote are names, keys that a

@@ -25,6 +25,7 @@ EVERYWHERE = {
     "dynamic_loading": "a library is loaded or searched for symbols",
     "memory_map": "memory of the process is mapped, protected or shared",
     "address_from_integer": "an address is made of a number",
+    "computed_call": "a function is called, or taken for data, by an address that is no function's name",
     "thread": "work is handed to another thread",
     "python_from_cpp": "Python is called from C++",
     "host_assembler": "assembler of the host",
@@ -51,7 +52,7 @@ NATIVE_ONLY = {
     "torch_compute": "an operator or module of PyTorch outside the list computes in the forward path",
     "cpp_torch_compute": "the same from C++",
     "library_call": "a library's kernel is called",
-    "host_compute": "NumPy computes in the forward path",
+    "host_compute": "the host computes in the forward path: NumPy, or code that takes the data from the device",
     "fallback_branch": "PyTorch computes where the own kernel fails",
 }
 RULES = {**EVERYWHERE, **NATIVE_ONLY}

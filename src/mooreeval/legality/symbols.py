@@ -168,7 +168,7 @@ _SIMULATOR = frozenset(
     """
     launch barrier barrier_vote warp_op lane_id active_mask in_kernel static_shared dynamic_shared atomic_access fence
     device_malloc device_free open_device_memory close_device_memory is_device_pointer device_bytes_from report trap
-    unsupported last_error set_error set_max_dynamic_shared shared_memory_limit note_copy note_fill current binding
+    unsupported last_error set_error set_max_dynamic_shared shared_memory_limit note_taken note_given current binding
     bessel_i
     """.split()
 )

@@ -91,6 +91,12 @@ class OperatorWatch:
             if self._log:
                 self._log.resume_log()
 
+    def printing(self, tensor: Any) -> None:
+        """Text of a tensor is its numbers, where it is not shortened; no mode sees how they are read."""
+        if self._log and isinstance(tensor, torch.Tensor) and tensor.device.type == "cuda":
+            shown = tensor.nbytes if tensor.numel() <= torch._tensor_str.PRINT_OPTS.threshold else 0
+            self._log.note_taken(tensor.data_ptr(), None, shown)
+
     def note(self, operator: Any, arguments: Any, results: Any) -> None:
         """One operator has run."""
         name = str(operator.name())
@@ -98,6 +104,8 @@ class OperatorWatch:
         if self._is_of_the_host_alone(inputs, outputs) and not is_allowed(name):
             return
         self._follow(inputs, outputs)
+        if self._log:
+            _note_crossing(self._log, inputs, outputs)
         origin = "python" if self._functions else "cpp"
         function = self._functions[0] if self._functions else ""
         key = (name, origin, function, self._line())
@@ -145,6 +153,8 @@ class _Functions(TorchFunctionMode):
         self._watch = watch
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__name__", "") in _PRINTING and args:
+            self._watch.printing(args[0])
         with self._watch.calling(func):
             return func(*args, **(kwargs or {}))
 
@@ -182,6 +192,25 @@ def _storage(tensor: torch.Tensor) -> int:
         return tensor.untyped_storage()._cdata
     except (RuntimeError, NotImplementedError):
         return id(tensor)
+
+
+def _note_crossing(log: Any, inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> None:
+    """Tell the device's run time what an operator brought from the device to the host, or to the device."""
+    on_device = [t for t in inputs if t.device.type == "cuda" and t.layout == torch.strided]
+    on_host = [t for t in inputs if t.device.type == "cpu" and t.layout == torch.strided]
+    for tensor in outputs:
+        if tensor.device.type == "cpu" and on_device:
+            log.note_taken(on_device[0].data_ptr(), _address(tensor), tensor.nbytes)
+        elif tensor.device.type == "cuda":
+            for source in on_host:
+                log.note_given(_address(source), source.nbytes)
+    if on_device and not outputs:
+        log.note_taken(on_device[0].data_ptr(), None, on_device[0].element_size())
+
+
+def _address(tensor: torch.Tensor) -> int | None:
+    """Of contents that lie in one piece."""
+    return tensor.data_ptr() if tensor.layout == torch.strided and tensor.is_contiguous() else None
 
 
 def _moved(operator: Any, inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> int:

@@ -59,6 +59,9 @@ class SimulatedDevice:
     def __init__(self, runtime: ctypes.CDLL, device: ctypes.CDLL, python_kernels: Any) -> None:
         self._runtime, self._device, self._python_kernels = runtime, device, python_kernels
         device.moore_device_log_read.restype = ctypes.c_char_p
+        runtime.moore_sim_note_taken.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64]
+        runtime.moore_sim_note_given.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
+        runtime.moore_sim_mark_weights.argtypes = [ctypes.c_void_p]
 
     def cover_operators(self) -> None:
         """Give operators that were registered since installation (an import of torchvision) to the device, too."""
@@ -79,6 +82,18 @@ class SimulatedDevice:
     def read_log(self) -> dict[str, int]:
         """Calls by operator, for example {"aten::addmm": 2, "aten::mul.Tensor": 1}."""
         return json.loads(self._device.moore_device_log_read())
+
+    def note_taken(self, device: int, host: int | None, nbytes: int) -> None:
+        """An operator brought bytes of the device to the host: addresses, None for a number."""
+        self._runtime.moore_sim_note_taken(device, host, nbytes)
+
+    def note_given(self, host: int | None, nbytes: int) -> None:
+        """An operator brought bytes of the host to the device."""
+        self._runtime.moore_sim_note_given(host, nbytes)
+
+    def mark_weights(self, device: int) -> None:
+        """The allocation at this address holds weights that the judge gave the model."""
+        self._runtime.moore_sim_mark_weights(device)
 
     @contextmanager
     def logging(self) -> Generator[dict[str, int], None, None]:

@@ -23,7 +23,7 @@ from mooreeval.cache import FileCache
 from mooreeval.config import PoolConfig
 from mooreeval.errors import UsageError
 from mooreeval.hashing import content_hash
-from mooreeval.simulator.rewrite import Tokens, join_lines, tampering, unsupported_features
+from mooreeval.simulator.rewrite import Tokens, host_calls, join_lines, tampering, unsupported_features
 from mooreeval.toolchains.base import Artefact, BuildFailure, Extension, Recording
 from mooreeval.toolchains.build_pool import BuildClock, BuildPool
 from mooreeval.toolchains.kept_builds import Built, KeptBuilds
@@ -213,8 +213,10 @@ def _refuse(extension: Extension, flags: Flags) -> BuildFailure | None:
     if refused := refused_unread(extension, flags.illegal):
         return refused
     features: list[tuple[str, Place]] = []
+    texts: list[Tokens] = []
     for source in (*extension.sources, *extension.headers):
         tokens = Tokens(join_lines(source.text))
+        texts.append(tokens)
         for path, line in foreign_includes(tokens):
             return illegal_include(source, path, line)
         if hits := tampering(tokens, source.name):
@@ -231,7 +233,19 @@ def _refuse(extension: Extension, flags: Flags) -> BuildFailure | None:
                 Diagnostic(severity="error", message=f"{f} is not emulated", place=p) for f, p in features
             ),
         )
-    return None
+    return _host_in_a_kernel(extension, texts)
+
+
+def _host_in_a_kernel(extension: Extension, texts: Sequence[Tokens]) -> BuildFailure | None:
+    """What nvcc refuses and g++ takes: device code that calls a function of the host."""
+    sources = (*extension.sources, *extension.headers)
+    errors = [
+        Diagnostic(severity="error", message=call.message, place=place_in(sources[call.source], call.line))
+        for call in host_calls(texts)
+    ]
+    if not errors:
+        return None
+    return BuildFailure("compile_error", f"{errors[0].place}: {errors[0].message}", diagnostics=tuple(errors))
 
 
 @functools.cache

@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 
 from mooreeval.simulator.rewrite.features import tampering, unsupported_features
+from mooreeval.simulator.rewrite.host_calls import HostCall, host_calls
 from mooreeval.simulator.rewrite.launches import rewrite_launches
 from mooreeval.simulator.rewrite.shared import SharedRewriter
 from mooreeval.simulator.rewrite.tokens import Edits, Tokens, join_lines
 
-__all__ = ["Edits", "Tokens", "join_lines", "rewrite", "rewrite_tokens", "tampering", "unsupported_features"]
+__all__ = [
+    "Edits", "HostCall", "Tokens", "host_calls", "join_lines", "rewrite", "rewrite_tokens", "tampering",
+    "unsupported_features",
+]  # fmt: skip
 
 _TOUCHED = re.compile(r"<<<|__shared__|__noinline__|#[ \t]*(?:line\b|\d)")
 

@@ -15,6 +15,7 @@ struct Region {
   bool accessible = false;
   bool module_data = false;      // __device__ variables; not from device_malloc
   bool own_work = false;         // a watched kernel wrote to it, or a copy or operator brought something of that here
+  bool weights = false;          // of the model's, as the judge made them
   ShadowWord* shadow = nullptr;  // made at the first watched access
   size_t shadow_bytes = 0;
   Address map = 0;  // first accessible page

@@ -13,12 +13,14 @@
 // check.cpp     bounds and kinds of memory             races.cpp, clocks.cpp, shadow.cpp   the race detector
 // modules.cpp   __device__ variables                   sites.cpp     numbers for code addresses
 // findings.cpp  what was found, what was launched      report.cpp    JSON
+// host_traffic.cpp  what goes to the host and comes from it
 // signals.cpp   faults                                 division.cpp  integer division by zero
 #include <atomic>
 #include <mutex>
 
 #include "arena.h"
 #include "findings.h"
+#include "host_traffic.h"
 #include "report.h"
 #include "signals.h"
 #include "worker.h"
@@ -96,5 +98,6 @@ void moore_sim_reset() {
   forget_findings();
   statistics = {};
   forget_host_work();
+  forget_host_traffic();
   last_error(true);
 }

@@ -12,6 +12,7 @@
 #include "arena.h"
 #include "check.h"
 #include "findings.h"
+#include "host_traffic.h"
 #include "report.h"
 #include "signals.h"
 #include "worker.h"
@@ -176,6 +177,7 @@ void launch(Kernel kernel, dim3 grid, dim3 block, size_t shared_bytes, void*, vo
   static uint64_t launches = 0;
   std::lock_guard lock(launch_mutex);
   log_launch(kernel.name, grid, block, shared_bytes, address_of(reinterpret_cast<void*>(body)));
+  note_launch_for_traffic();
   if (settings.hold) return;
   LaunchState state{};
   state.kernel = kernel.name, state.parameters = kernel.parameters, state.arguments = arguments;

@@ -9,6 +9,7 @@
 
 #include "arena.h"
 #include "findings.h"
+#include "host_traffic.h"
 
 namespace moore_sim {
 
@@ -138,6 +139,11 @@ void write_report(Json& json) {
   json.raw(",\"peak_bytes\":").number(peak_device_bytes()).raw(",\"threads\":").number(statistics.threads);
   json.raw(",\"resets\":").number(resets).raw(",\"watched_accesses\":").number(statistics.watched);
   json.raw(",\"kernel_bytes\":").number(statistics.kernel_bytes);
+  json.raw(",\"host\":{\"foreign_taken\":").number(host_traffic.foreign_taken);
+  json.raw(",\"own_taken\":").number(host_traffic.own_taken);
+  json.raw(",\"own_before_launch\":").number(host_traffic.own_before_launch);
+  json.raw(",\"given\":").number(host_traffic.given);
+  json.raw(",\"returned\":").number(host_traffic.returned).raw("}");
   json.raw(",\"dropped_findings\":").number(dropped_findings()).raw("}");
 }
 

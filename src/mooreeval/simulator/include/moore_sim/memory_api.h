@@ -62,8 +62,12 @@ inline cudaError_t checked_copy(const char* call, void* to, const void* from, si
   if (const char* fault = range_fault(to, bytes, kind == cudaMemcpyDeviceToDevice || to_device))
     return memory_misuse(call, "destination", fault, bytes);
   if (const char* fault = range_fault(from, bytes, from_device)) return memory_misuse(call, "source", fault, bytes);
-  DeviceMemoryOpen open;
-  std::memmove(to, from, bytes);
+  if (to_device && !from_device) note_given(from, bytes);
+  {
+    DeviceMemoryOpen open;
+    std::memmove(to, from, bytes);
+  }
+  if (from_device && !to_device) note_taken(from, to, bytes);
   return cudaSuccess;
 }
 

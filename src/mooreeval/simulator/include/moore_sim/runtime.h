@@ -128,6 +128,9 @@ struct DeviceMemoryOpen {
 MOORE_SIM_API bool is_device_pointer(const void* pointer);        // inside a live device allocation
 // Size of the live allocation from `pointer` to its end; 0 when it is none.
 MOORE_SIM_API size_t device_bytes_from(const void* pointer);
+// A copy brought `bytes` from the device to `host`, or the other way: see runtime/host_traffic.h.
+MOORE_SIM_API void note_taken(const void* from, const void* host, size_t bytes);
+MOORE_SIM_API void note_given(const void* host, size_t bytes);
 
 // ------------------------------------------------------------------------------------------------ special functions
 MOORE_SIM_API double bessel_i(double order, double x);  // modified, of the first kind; order 0 or 1
