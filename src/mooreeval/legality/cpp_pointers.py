@@ -68,9 +68,8 @@ class Pointers:
                 and tokens[at + 2] in ("=", ";", ",", ")", "{", "[")
             ):
                 yield tokens[at + 1]
-            elif tokens[at] in self.plain_types and tokens[at + 1] == "*" and tokens.is_ident(at + 2):
-                yield tokens[at + 2]
-            elif tokens[at] == "(" and tokens[at + 1] == "*" and tokens[at + 3] == ")" and tokens[at + 4] == "(":
+            is_plain = tokens[at] in self.plain_types and tokens[at + 1] == "*" and tokens.is_ident(at + 2)
+            if is_plain or (tokens[at] == "(" and tokens[at + 1] == "*" and self._words(at + 3, at + 5) == ") ("):
                 yield tokens[at + 2]
 
     def _words(self, first: int, last: int) -> str:
@@ -164,7 +163,7 @@ class Pointers:
             yield self._told(at, f"&{tokens[name]}", "a pointer to a function is taken for data")
 
     def _is_code(self, at: int) -> bool:
-        """Whether an attribute puts what follows into a section that may hold code: what runs at loading is not meant."""
+        """Whether an attribute puts what follows into a section that may hold code; others tell of what runs early."""
         if re.search(r"(?:init|fini)_array|[cd]tors", self.tokens[at + 2]):
             return False
         before = {self.tokens[i] for i in range(max(0, at - 8), at)}

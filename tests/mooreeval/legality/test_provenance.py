@@ -12,6 +12,7 @@ import pytest
 from mooreeval.legality.device_trace import rows_of
 from mooreeval.legality.provenance import (
     Emulated,
+    HostTraffic,
     OwnLaunch,
     TracedKernel,
     emulated_hits,
@@ -187,6 +188,38 @@ HONEST = {
 def test_what_the_simulator_saw_convicts_decoys_and_nobody_else(difference, found):
     seen = Emulated(**{**HONEST, **difference})
     assert [hit.rule for hit in emulated_hits(seen, ["/cache/module-1f2e/module.so"], "native")] == found
+
+
+ALONE = {"foreign_taken": 0, "own_taken": 0, "own_before_launch": 0, "given": 0, "returned": 0}
+
+
+@pytest.mark.parametrize(
+    ("crossed", "found"),
+    [
+        ({}, []),
+        ({"foreign_taken": 100_000}, ["host_compute"]),
+        ({"foreign_taken": 20_000}, ["host_compute"]),  # a quarter of the inputs
+        ({"foreign_taken": 19_999}, []),
+        ({"foreign_taken": 8, "own_taken": 8, "own_before_launch": 8, "given": 8}, []),  # numbers
+        ({"own_taken": 80_000}, []),  # the result is wanted on the host
+        ({"own_taken": 80_000, "returned": 80_000}, []),  # and comes back as it is
+        ({"own_taken": 80_000, "own_before_launch": 80_000, "returned": 80_000}, []),
+        ({"own_taken": 80_000, "given": 40_000}, ["host_compute"]),
+        ({"own_taken": 80_000, "own_before_launch": 80_000}, ["host_compute"]),  # arguments tell the kernel
+        ({"own_taken": 80_000, "own_before_launch": 4}, []),
+    ],
+)
+def test_data_in_the_hands_of_host_code_convict_it(crossed, found):
+    seen = Emulated(**{**HONEST, "host": HostTraffic(**{**ALONE, **crossed}), "bytes_of_a_call": (80_000, 40_000)})
+    assert [hit.rule for hit in emulated_hits(seen, ["/cache/module-1f2e/module.so"], "native")] == found
+    assert emulated_hits(seen, ["/cache/module-1f2e/module.so"], "mixed") == []
+
+
+def test_small_tasks_may_be_read_whole_by_the_host():
+    seen = Emulated(
+        **{**HONEST, "host": HostTraffic(**{**ALONE, "foreign_taken": 2_000}), "bytes_of_a_call": (2_000, 8)}
+    )
+    assert emulated_hits(seen, ["/cache/module-1f2e/module.so"], "native") == []
 
 
 def test_under_the_policy_mixed_others_may_do_the_work():
