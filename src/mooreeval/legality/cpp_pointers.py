@@ -7,6 +7,7 @@ function of a library all others can be counted out. A function's name as a poin
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 
@@ -19,10 +20,10 @@ _CASTS = frozenset("reinterpret_cast bit_cast static_cast".split())
 _POINTER = re.compile(r"\( (?:\w+ :: )*\* (?:const )?\) ?\(")
 _VOID = re.compile(r"(?:const |volatile |struct )*void (?:const )?\*(?: const)?")
 _TYPEDEF = re.compile(
-    r"\btypedef\b[^;{}]*?\(\s*(?:\w+\s*::\s*)*\*\s*(\w+)\s*\)\s*\(|\busing\s+(\w+)\s*=[^;{}]*?\(\s*\*\s*\)\s*\("
+    r"\btypedef\b[^;{}]{0,400}?\(\s*(?:\w+\s*::\s*)*\*\s*(\w+)\s*\)\s*\(|\busing\s+(\w+)\s*=[^;{}]{0,400}?\(\s*\*\s*\)\s*\("
 )
 _TYPE_OF_FUNCTION = re.compile(
-    r"\btypedef\s+[\w\s:*&<>]*?[\s*&](\w+)\s*\(|\busing\s+(\w+)\s*=\s*[\w\s:<>]+[\s*&]*\(\s*(?!\*)"
+    r"\btypedef\s+[\w\s:*&<>]{0,400}?[\s*&](\w+)\s*\(|\busing\s+(\w+)\s*=\s*[\w\s:<>*&]{1,400}?\(\s*(?!\*)"
 )
 _NAME = re.compile(r"&? ?(?:\w+ :: )*\w+(?: <.*>)?")
 _UNARY = frozenset(("(", ",", "=", "{", "return", ":", "?", "<"))
@@ -124,7 +125,7 @@ class Pointers:
                 yield self._told(at, f"({kind}) {operand}", "a pointer to a function is made of something else")
         elif not _VOID.fullmatch(kind) and self._is_data(kind):
             name = operand.removeprefix("& ")
-            if self._is_function(operand) and "(" not in operand and name not in self._shadowed():
+            if self._is_function(operand) and "(" not in operand and name not in self._shadowed:
                 yield self._told(at, f"({kind}) {operand}", "the address of a function is taken for data")
             elif name in self.variables:
                 yield self._told(at, f"({kind}) {operand}", "a pointer to a function is taken for data")
@@ -134,6 +135,7 @@ class Pointers:
             re.fullmatch(r"(?:std :: )?(?:u?intptr_t|u?int64_t|size_t|(?:unsigned )?long(?: long)?)", kind)
         )
 
+    @functools.cached_property
     def _shadowed(self) -> frozenset[str]:
         """Functions whose name is that of a variable, too."""
         found = re.findall(r"[\w>][*&\s]+(\w+)\s*(?:=|;|,|\)|\[)", self.tokens.text)
@@ -145,7 +147,7 @@ class Pointers:
             opened += 1
         if tokens[opened] != "{" or tokens.match[opened] < 0:
             return
-        inside = range(opened, tokens.match[opened])
+        inside = range(opened, min(tokens.match[opened], opened + _MOST_WORDS))
         if any(tokens[i] in self.types or tokens[i] in self.variables for i in inside):
             yield self._told(at, "union", "a pointer to a function shares its memory with something else")
 

@@ -3,6 +3,9 @@
 
 import pytest
 
+from mooreeval.legality.cpp_pointers import Pointers
+from mooreeval.simulator.rewrite import Tokens
+
 from .reading import HOST, KERNEL, cpp, host
 
 TYPES = (
@@ -52,3 +55,8 @@ HONEST = {
 @pytest.mark.parametrize("body", HONEST.values(), ids=HONEST)
 def test_a_function_by_its_name_and_data_as_data_are_honest(body):
     assert host(body, before=TYPES) == {}
+
+
+def test_any_text_is_looked_through_in_time():
+    for text in ("typedef int (", "using a = int ", "union { ", "(Two)", "reinterpret_cast<Two>(", "& at :: "):
+        assert list(Pointers("source", Tokens(text * 2_000), frozenset()).read()) is not None

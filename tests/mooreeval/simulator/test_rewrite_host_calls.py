@@ -61,6 +61,8 @@ HONEST = {
     "a lambda in a kernel": "__global__ void k(float* p) { auto f = [&](float a) { return a; }; p[0] = f(p[0]); }",
     "a lambda of the device": "void run(float* p) { k<<<1, 1>>>(p, [=] __device__(float a) { return a; }); }",
     "algorithms that are constexpr": "__global__ void k(float* p) { p[0] = std::max(p[1], p[2]); std::swap(p[0], p[1]); std::sort(p, p + 4); }",
+    "an argument called like a function": HOST + "void run(float* p, float work) { k<<<1, 1>>>(p, work); }",
+    "another variable called like a lambda": "void a() { auto f = [](float v) { return v; }; }\nvoid run(float* p, float f) { k<<<1, 1>>>(p, f); }",
     "sizes in a launch": HOST + "void run(float* p) { int n = work(3); k<<<n, 1>>>(p, n); }",
     "in code that is left out": HOST + "#if 0\n" + KERNEL + "#endif\n",
 }
@@ -69,3 +71,15 @@ HONEST = {
 @pytest.mark.parametrize("text", HONEST.values(), ids=HONEST)
 def test_what_runs_on_the_device_is_not_accused(text):
     assert calls(text) == []
+
+
+def test_any_text_is_looked_through_in_time():
+    for text in (
+        "namespace a {" * 8_000,
+        "k<<<1, 1>>>(" * 4_000,
+        "auto f = [" * 4_000,
+        HOST + "T A " * 10_000 + KERNEL,
+    ):
+        assert calls(text) is not None
+    body = "W(1); work(2); " * 4_000
+    assert calls(f"#define W(x) work(x)\n{HOST}__global__ void k(float* p) {{ {body} }}") == [("work", "k", 3)]

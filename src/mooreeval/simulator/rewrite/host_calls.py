@@ -28,6 +28,8 @@ _OF_THE_HOST = frozenset(
 )
 _C_LIBRARY = frozenset(("qsort", "qsort_r", "bsearch"))
 _MOST_HEAD_WORDS = 120
+_MOST_NEAR = 1000  # tokens, or characters of a declaration, that are looked through for one thing
+_MOST_DEPTH = 32  # of namespaces
 
 
 @dataclass(frozen=True)
@@ -66,9 +68,9 @@ def host_calls(texts: Sequence[Tokens]) -> list[HostCall]:
         names = _Names(tokens, host, macros)
         for function in functions[number]:
             if function.words & _DEVICE:
-                inside = range(function.begin, function.end)
-                calls = [(i, name) for i in inside if not dead[i] and (name := names.called(i, function))]
-                found += [HostCall(name, function.name, number, tokens.line(i)) for i, name in calls[:1]]
+                inside = (i for i in range(function.begin, function.end) if not dead[i])
+                first = next(((i, name) for i in inside if (name := names.called(i, function))), None)
+                found += [HostCall(first[1], function.name, number, tokens.line(first[0]))] if first else []
         handed = [(i, name) for i, name in names.handed_over() if not dead[i]]
         found += [HostCall(name, "", number, tokens.line(i)) for i, name in handed]
     return found
@@ -79,6 +81,8 @@ class _Names:
 
     def __init__(self, tokens: Tokens, host: frozenset[str], macros: dict[str, frozenset[str]]) -> None:
         self._tokens, self._host, self._macros = tokens, host, macros
+        self._behind: dict[str, str] = {}  # macros -> a function of the host that they call
+        self._local: dict[tuple[str, int], bool] = {}
         self._in_std = re.search(r"\busing\s+namespace\s+std\b", tokens.text) is not None
 
     def called(self, i: int, function: _Function) -> str:
@@ -99,6 +103,11 @@ class _Names:
         return word if known and not self._is_local(word, function) else ""
 
     def _behind_macro(self, name: str) -> str:
+        if name not in self._behind:
+            self._behind[name] = self._found_behind(name)
+        return self._behind[name]
+
+    def _found_behind(self, name: str) -> str:
         seen: set[str] = set()
         todo = [name]
         while todo:
@@ -116,19 +125,28 @@ class _Names:
         return before in ("*", "&", ">") or (self._tokens.is_ident(i - 1) and before not in _NO_TYPE)
 
     def _is_local(self, word: str, function: _Function) -> bool:
-        tokens = self._tokens
-        first = tokens.starts[max(function.begin - _MOST_HEAD_WORDS, 0)]
-        near = tokens.text[first : tokens.starts[function.end]]
-        return re.search(rf"\b\w+[*&\s]\s*{word}\s*[=,){{\[]", near) is not None
+        key = word, function.begin
+        if key not in self._local:
+            starts = self._tokens.starts
+            first, last = starts[max(function.begin - _MOST_HEAD_WORDS, 0)], starts[function.end]
+            self._local[key] = self._declarations(word, first, last) > 0
+        return self._local[key]
+
+    def _declarations(self, word: str, first: int, last: int) -> int:
+        """How often a name seems to be declared as a variable between two places of the text."""
+        pattern = re.compile(rf"\b(?!return\b|case\b)\w+(?:\s*[*&]+\s*|\s+){word}\s*[=,){{;\[]")
+        return sum(1 for _ in pattern.finditer(self._tokens.text, first, last))
 
     def handed_over(self) -> Iterator[tuple[int, str]]:
         """Functions and lambdas of the host among the arguments of launches."""
         tokens = self._tokens
-        held = self._host | frozenset(self._holders())
+        length = len(tokens.text)
+        held = {name for name in self._host if not self._declarations(name, 0, length)}
+        held |= {name for name in self._holders() if self._declarations(name, 0, length) == 1}
         for i in range(3, len(tokens)):
             if tokens[i] != "(" or not tokens.adjacent(i - 3, 3, ">") or tokens.match[i] < 0 or tokens.directive[i]:
                 continue
-            for k in range(i + 1, tokens.match[i]):
+            for k in range(i + 1, min(tokens.match[i], i + _MOST_NEAR)):
                 if tokens.scope[k] != i or tokens[k - 1] not in ("(", ",", "&"):
                     continue
                 word = tokens[k]
@@ -152,7 +170,8 @@ class _Names:
         """Does a lambda begin at this bracket whose head does not say `__device__`?"""
         tokens = self._tokens
         i = tokens.match[opening] + 1
-        while 0 < i < len(tokens) and tokens[i] not in ("{", ";", ""):
+        end = min(len(tokens), i + _MOST_NEAR)
+        while 0 < i < end and tokens[i] not in ("{", ";", ""):
             if tokens[i] in _DEVICE or _MACRO.fullmatch(tokens[i]) or tokens[i] in (",", "="):
                 return False
             i = tokens.match[i] + 1 if tokens[i] == "(" and tokens.match[i] > i else i + 1
@@ -165,7 +184,7 @@ def _host_only(functions: Sequence[Sequence[_Function]], texts: Sequence[Tokens]
     names = {f.name for f in every} - {f.name for f in every if not _is_of_the_host(f)}
     declared = "|".join(sorted(map(re.escape, names)))
     for tokens in texts if names else ():
-        pattern = rf"(?:__device__|constexpr|\b[A-Z][A-Z0-9_]{{2,}}\b)[^;{{}}()]*\b({declared})\s*\("
+        pattern = rf"(?:__device__|constexpr|\b[A-Z][A-Z0-9_]{{2,}}\b)[^;{{}}()]{{0,{_MOST_NEAR}}}?\b({declared})\s*\("
         names -= {found[1] for found in re.finditer(pattern, tokens.text)}
     return frozenset(names)
 
@@ -190,13 +209,15 @@ def _functions(tokens: Tokens) -> Iterator[_Function]:
 
 
 def _is_in_a_namespace(tokens: Tokens, scope: int) -> bool:
-    while scope >= 0:
+    for _ in range(_MOST_DEPTH):
+        if scope < 0:
+            return True
         before = {tokens[k] for k in range(max(scope - 4, 0), scope)}
         is_extern = tokens.kinds[scope - 1] == Kind.STRING and tokens[scope - 2] == "extern"
         if tokens[scope] != "{" or not ("namespace" in before or is_extern):
             return False
         scope = tokens.scope[scope]
-    return True
+    return False
 
 
 def _head(tokens: Tokens, name: int) -> Iterator[str]:
