@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.browser import Browser, browser
+from support.browser import Browser, browser, needed_chromium
 from support.report_pages import page_of
 from support.report_runs import HOSTILE, write_hostile_run, write_run
 
@@ -57,6 +57,16 @@ def opened(shown: Browser, name: str = "") -> None:
     shown.evaluate(EVERYTHING)
     shown.until("[...document.querySelectorAll('.task[open] .candidate')].every((c) => c.querySelector('.turn'))")
     shown.evaluate(EVERYTHING)
+
+
+def test_without_a_browser_a_machine_skips_and_ci_fails(monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setenv("MOORE_CI", "1")
+    with pytest.raises(pytest.fail.Exception, match="CI must have Chromium"):
+        needed_chromium()
+    monkeypatch.delenv("MOORE_CI")
+    with pytest.raises(pytest.skip.Exception):
+        needed_chromium()
 
 
 @pytest.mark.slow
