@@ -75,6 +75,15 @@ def test_the_admissions_in_the_readme_are_what_its_command_prints(tmp_path):
     assert _words(printed) == _words(shown)
 
 
+@pytest.mark.slow
+def test_the_table_of_a_run_in_the_readme_is_what_its_command_prints(tmp_path):
+    found = re.search(r"^    \$ musacoder (bench .*)\n((?:    .*\n|\n(?=    ))+)", README, re.MULTILINE)
+    assert found is not None
+    done = run("-m", "musacoder", *found[1].split(), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == found[2].split()
+
+
 def _words(text: str) -> str:
     """Without line breaks, which depend on the terminal, and the time."""
     return re.sub(r"\d+\.\d s\b", "0.0 s", " ".join(text.split()))

@@ -42,12 +42,19 @@ def configuration(
 
     Where the run exists, what is not given is as it was begun with; what a file says is taken whole.
     """
-    begun = RunFolder.open(path).config if RunFolder.exists(path) else None
+    begun = _begun(kind, path) if RunFolder.exists(path) else None
     base = None if begun is None or file is not None else _readable(kind, begun, path)
     config = read_config(kind, file, settings, options, base=base)
     seed = config.verify.seed or (begun or {}).get("verify", {}).get("seed") or new_secret()
     verify = {**config.verify.model_dump(), "backend": choose_backend(config.verify.backend), "seed": seed}
     return validated_as(kind, {**config.model_dump(), "verify": verify}, origin="configuration")
+
+
+def _begun(kind: type[C], path: Path) -> dict[str, Any]:
+    run, wanted = RunFolder.open(path), "bench" if kind is BenchConfig else "generate"
+    if run.manifest.kind != wanted:
+        raise UsageError(f"{path} is a run of musacoder {run.manifest.kind}, not of {wanted}")
+    return run.config
 
 
 def _readable(kind: type[C], begun: Mapping[str, Any], path: Path) -> dict[str, Any]:

@@ -235,3 +235,4 @@ def test_going_on_with_another_task_or_number_is_refused(generate, tmp_path):
     refused = generate("-n", "2", "--run", "a")
     assert refused.returncode == 2
     assert "samples: 1 -> 2" in refused.stderr
+    assert cli.run(["bench", "--run", "a"]) == 2  # which is another command's

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.writing import PlainPrompts, ToldJudge, ToldModel, Writing, answer, tasks
 
-from mooreeval.errors import UsageError
+from mooreeval.errors import NotJudged, UsageError
 from mooreeval.verdict import Status
 from musacoder.config import SamplingConfig, WorkConfig
 from musacoder.models import Failure, FailureKind
@@ -173,11 +173,11 @@ def test_asking_pauses_while_many_answers_wait(tmp_path):
 
     work = WorkConfig(asking=2, judging=1, waiting=waiting)
     Writing(
-        tmp_path / "run", ToldModel(always("verdict: correct")), Watching(seconds=0.01), tasks(4), 8, work=work
+        tmp_path / "run", ToldModel(always("verdict: correct")), Watching(seconds=0.01), tasks(8), 8, work=work
     ).complete()
-    assert len(seen) == 32
-    # what waits, what is judged, and one in the hands of each that asks
-    assert max(seen) <= waiting + work.judging + work.asking
+    assert len(seen) == 64
+    # what waits, what is judged, one in the hands of each that asks, and what is on its way to the disk
+    assert max(seen) <= waiting + work.judging + work.asking + 5
 
 
 def test_several_answers_are_judged_at_once_and_no_more_than_allowed(tmp_path):
@@ -222,6 +222,24 @@ def test_a_fault_of_the_judges_with_one_answer_is_not_judged_and_the_run_goes_on
     run = writing.complete()
     assert {v.not_judged for v in run.verdicts()} == {"internal error: RuntimeError: oh no"}
     assert len(list(run.verdicts())) == 6
+
+
+@pytest.mark.parametrize("broken", ["add_sample", "add_verdict"])
+def test_a_full_disk_ends_the_run_and_is_told_and_the_run_can_go_on(tmp_path, monkeypatch, broken):
+    writing = Writing(tmp_path / "run", ToldModel(by_seed), samples=8)
+    real, left = getattr(RunFolder, broken), iter(range(5))
+
+    def full(run, record):
+        if next(left, None) is None:
+            raise NotJudged("cannot write: No space left on device")
+        real(run, record)
+
+    monkeypatch.setattr(RunFolder, broken, full)
+    with pytest.raises(NotJudged, match="No space left"):
+        writing.complete()
+    monkeypatch.undo()
+    writing.model, writing.judge = ToldModel(by_seed), ToldJudge()
+    assert len(list(writing.complete().verdicts())) == 24
 
 
 def test_a_prompt_that_cannot_be_made_ends_the_run_with_its_own_words(tmp_path, monkeypatch):

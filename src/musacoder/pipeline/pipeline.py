@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 import time
@@ -27,6 +28,7 @@ from musacoder.runlog import FailureTold, Judged, Key, MessageTold, RunFolder, S
 from musacoder.suites import SuiteTask
 
 _LOOK_SECONDS = 0.2  # how soon an interrupt is seen
+_MOST_UNWRITTEN = 4  # judgements, before judges wait for the disk
 _END_SECONDS = 60.0  # for threads to end once model and verifier are closed
 
 
@@ -94,6 +96,8 @@ class Pipeline:
         self._told: queue.SimpleQueue[Told] = queue.SimpleQueue()
         self._turns = 1
         self._fault: BaseException | None = None
+        self._judged: queue.Queue[Judged | None] = queue.Queue()
+        self._records = False
 
     def unfinished(self, samples: int, turns: int) -> int:
         """How many of the answers need something."""
@@ -113,9 +117,12 @@ class Pipeline:
 
     def _work(self, desk: Desk, turns: int, on_told: Callable[[Told], None]) -> None:
         self._desk, self._turns = desk, turns
+        self._judged = queue.Queue(_MOST_UNWRITTEN)
+        self._records = True
         threads = [
             *self._threads("ask", self._parts.work.asking, self._ask_all),
             *self._threads("judge", self._parts.work.judging, self._judge_all),
+            *self._threads("record", 1, self._record_all),
         ]
         try:
             self._watch(threads, on_told)
@@ -175,8 +182,32 @@ class Pipeline:
             self._ask(ask)
 
     def _judge_all(self) -> None:
-        while waiting := self._desk.take_answer():
-            self._judge(waiting)
+        try:
+            while waiting := self._desk.take_answer():
+                if judged := self._judge(waiting):
+                    self._hand_over(judged)
+        finally:
+            self._hand_over(None)
+
+    def _record_all(self) -> None:
+        """A judge goes on at once with the next answer: what it found is written by this thread."""
+        judging = self._parts.work.judging
+        try:
+            while judging:
+                judged = self._judged.get()
+                if judged is None:
+                    judging -= 1
+                else:
+                    self._record(judged)
+        finally:
+            self._records = False
+
+    def _hand_over(self, judged: Judged | None) -> None:
+        """To the thread that records, while there is one; `None`: this judge has ended."""
+        while self._records:
+            with contextlib.suppress(queue.Full):
+                self._judged.put(judged, timeout=_LOOK_SECONDS)
+                return
 
     # -------------------------------------------------------------------------------------------------------------- ask
     def _ask(self, ask: Ask) -> None:
@@ -218,13 +249,14 @@ class Pipeline:
             self._desk.finish()
 
     # ------------------------------------------------------------------------------------------------------------ judge
-    def _judge(self, waiting: Waiting) -> None:
+    def _judge(self, waiting: Waiting) -> Judged | None:
+        """The judgement; None where it was cut short by us, to be made when the run goes on."""
         started_at = time.time()
         verdict, why, text = self._verdict(self._run.sample(waiting.key))
         if verdict is None and self._desk.stopped:
-            return  # cut short by us: it is judged when the run goes on
+            return None
         scored, why = _scored(verdict, why, self._parts.verify)
-        judged = Judged(
+        return Judged(
             **waiting.key._asdict(),
             verdict=verdict if why is None else None,
             not_judged=why,
@@ -234,6 +266,8 @@ class Pipeline:
             started_at=started_at,
             ended_at=time.time(),
         )
+
+    def _record(self, judged: Judged) -> None:
         self._run.add_verdict(judged)
         self._ledger.note_verdict(judged)
         self._go_on(judged)
