@@ -38,6 +38,7 @@ class Mark:
 
     outcome: str
     told: str
+    speedup: float | None  # over eager
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,8 @@ def _mark(candidate: Candidate) -> Mark:
     best = candidate.best
     speed = best.speedup("eager")
     told = f"sample {candidate.index + 1}: {spoken(best.outcome.value)}"
-    return Mark(best.outcome.value, told + (f", {times(speed)} as fast as eager" if speed is not None else ""))
+    fast = f", {times(speed)} as fast as eager" if speed is not None else ""
+    return Mark(best.outcome.value, told + fast, speed)
 
 
 def _candidate(

@@ -16,8 +16,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from musacoder.evaluate.metrics import TaskResult
-from musacoder.evaluate.outcomes import Outcome
+from musacoder.evaluate.outcomes import UNSCORED, Outcome
 from musacoder.report.contents import Opened, opened, packed
 from musacoder.report.figures import Figure
 from musacoder.report.gather import Findings, ReadRun
@@ -101,44 +100,46 @@ def html(findings: Findings, made: str, *, code: bool, advance: Callable[[str], 
 def task_rows(findings: Findings, *, code: bool, advance: Callable[[str], Any] = str) -> list[TaskRow]:
     """Tasks in the order of the first run that has them; a task of several runs stands once."""
     contents = {run.label: opened(run, code=code, advance=advance) for run in findings.runs}
-    order: dict[str, tuple[str, ReadRun]] = {}
+    runs_of: dict[tuple[str, str], list[ReadRun]] = {}
     for run in findings.runs:
         for task in run.run.manifest.tasks:
-            order.setdefault(task.hash + task.name, (task.name, run))
-    return [_row(number, name, findings, contents, code=code) for number, (name, _) in enumerate(order.values())]
+            runs_of.setdefault((task.name, task.hash), []).append(run)
+    return [
+        _row(number, key, [(run, contents[run.label][key[0]]) for run in runs], findings, code=code)
+        for number, (key, runs) in enumerate(runs_of.items())
+    ]
 
 
-def _row(number: int, name: str, findings: Findings, contents: dict[str, dict[str, Opened]], *, code: bool) -> TaskRow:
-    results = {p.label: t for p in findings.parts for t in p.metrics.tasks if t.name == name}
-    known = next(iter(results.values()))
-    here = [(run, contents[run.label][name]) for run in findings.runs if name in contents[run.label]]
-    source = next((run.sources[name] for run, _ in here if name in run.sources), None) if code else None
+def _row(
+    number: int, key: tuple[str, str], here: list[tuple[ReadRun, Opened]], findings: Findings, *, code: bool
+) -> TaskRow:
+    """A task, by its name and hash, with the runs that have it."""
+    name = key[0]
+    results = [t for p in findings.parts for t in p.metrics.tasks if (t.name, t.hash) == key]
+    sources = (run.sources[name] for run, _ in here if name in run.sources)
     data = {
-        "source": None if source is None else visible(source),
+        "source": visible(source) if code and (source := next(sources, None)) is not None else None,
         "runs": [{"label": one_line(run.label), "candidates": content.candidates} for run, content in here],
     }
     return TaskRow(
         number=number,
         name=one_line(name),
-        level=one_line(known.level or NOTHING, 20),
-        family=one_line(known.family, 20),
-        admission="" if known.admission in (None, "admitted") else known.admission,
-        strips=tuple(_strip(content, results, findings) for _, content in here),
+        level=one_line(results[0].level or NOTHING, 20),
+        family=one_line(results[0].family, 20),
+        admission=next((t.admission for t in results if t.admission not in (None, "admitted")), ""),
+        strips=tuple(_strip(content) for _, content in here),
         packed=packed(data),
     )
 
 
-def _strip(content: Opened, results: dict[str, TaskResult], findings: Findings) -> Strip:
-    parts = [p for p in findings.parts if p.metrics.run == content.label and p.label in results]
-    found = [results[p.label] for p in parts]
-    speeds = [t.eager_speedup for t in found if t.eager_speedup is not None]
+def _strip(content: Opened) -> Strip:
+    outcomes = [Outcome(mark.outcome) for mark in content.marks]
+    speeds = [mark.speedup for mark in content.marks if mark.speedup is not None]
     return Strip(
         label=one_line(content.label, 60),
-        marks=tuple(
-            (_css(mark.outcome), GLYPHS.get(Outcome(mark.outcome), NOTHING), mark.told) for mark in content.marks
-        ),
-        correct=sum(t.best_correct for t in found),
-        scored=sum(t.scored for t in found),
+        marks=tuple((_css(m.outcome), GLYPHS.get(Outcome(m.outcome), NOTHING), m.told) for m in content.marks),
+        correct=outcomes.count(Outcome.CORRECT),
+        scored=sum(outcome not in UNSCORED for outcome in outcomes),
         speedup=times(max(speeds)) if speeds else "",
     )
 

@@ -11,8 +11,10 @@ from html.parser import HTMLParser
 import pytest
 from support.report_pages import QUICK, opened_tasks, page_of
 from support.report_runs import HOSTILE, task_code, write_hostile_run, write_run
+from support.small_runs import small_run
 
 from mooreeval.verdict import Verdict
+from musacoder.evaluate import Run
 from musacoder.report.command import document
 from musacoder.report.gather import gather
 from musacoder.report.markdown import markdown
@@ -165,3 +167,49 @@ def test_very_long_texts_are_cut_and_say_so(tmp_path):
     (task,) = opened_tasks(page_of([tmp_path / "long"]))
     assert task["runs"][0]["candidates"][0]["turns"][0]["reasoning"].endswith("more characters are in the run folder]")
     assert len(json.dumps(task)) < 80_000
+
+
+def written(path, run):
+    """A run folder with the records of a small run."""
+    with RunFolder.create(path, run.manifest, {}) as folder:
+        for sample in run.samples:
+            folder.add_sample(sample)
+        for verdict in run.verdicts:
+            folder.add_verdict(verdict)
+    return path
+
+
+def marks_of(page: str) -> list[str]:
+    return re.findall(r'class="mark [\w-]+" role="img" aria-label="([^"]*)"', page)
+
+
+def test_a_task_of_both_runs_stands_once_and_one_of_other_source_for_itself(tmp_path):
+    first = small_run({"same": ["2.0/"], "changed": ["correct"]})
+    second = small_run({"same": ["illegal"], "changed": ["wmma?"]})
+    tasks = tuple(t.model_copy(update={"hash": "new"}) if t.name == "changed" else t for t in second.manifest.tasks)
+    second = Run(second.manifest.model_copy(update={"tasks": tasks}), second.samples, second.verdicts)
+    page = page_of([written(tmp_path / "first", first), written(tmp_path / "second", second)])
+    assert [[run["label"] for run in task["runs"]] for task in opened_tasks(page)] == [
+        ["first", "second"], ["first"], ["second"],
+    ]  # fmt: skip
+    assert marks_of(page) == [
+        "sample 1: correct, 2.00× as fast as eager", "sample 1: illegal", "sample 1: correct", "sample 1: unsupported",
+    ]  # fmt: skip
+
+
+def test_a_candidate_counts_once_in_a_run_of_mixed_evidence(tmp_path):
+    run = small_run({"a": ["correct", "compile_error", "correct"]})
+    nothing_ran = run.verdicts[1].verdict.model_copy(update={"evidence": None})
+    emulated = run.verdicts[2].verdict.model_copy(update={"evidence": "emulation"})
+    verdicts = [
+        run.verdicts[0],
+        run.verdicts[1].model_copy(update={"verdict": nothing_ran}),
+        run.verdicts[2].model_copy(update={"verdict": emulated}),
+    ]
+    page = page_of([written(tmp_path / "mixed", Run(run.manifest, run.samples, verdicts))])
+    assert '<span class="share">2/3</span>' in page
+
+
+def test_a_run_of_no_tasks_has_a_page(tmp_path):
+    run = small_run({})
+    assert opened_tasks(page_of([written(tmp_path / "none", run)])) == []
