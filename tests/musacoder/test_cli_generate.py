@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.cli import TASK
+from support.cli import TASK, environment
 from support.verdicts import verdict
 from support.writing import answer
 
@@ -236,3 +238,18 @@ def test_going_on_with_another_task_or_number_is_refused(generate, tmp_path):
     assert refused.returncode == 2
     assert "samples: 1 -> 2" in refused.stderr
     assert cli.run(["bench", "--run", "a"]) == 2  # which is another command's
+
+
+@pytest.mark.slow
+def test_the_kernel_that_the_real_simulator_found_right_is_right_when_it_is_judged_again(tmp_path):
+    def musacoder(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "musacoder", *arguments]
+        return subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+
+    done = musacoder("generate", "gallery:relu", "--model", "scripted:gallery", "-n", "3", "--run", "a", "--out", "k")
+    assert done.returncode == 0, done.stderr
+    assert "k/relu.py is right; its speed is unknown" in done.stdout
+    again = musacoder("verify", "gallery:relu", "k/relu.py", "--json")
+    assert again.returncode == 0, again.stdout
+    kept = json.loads((tmp_path / "k" / "relu.json").read_text())
+    assert json.loads(again.stdout)["candidate_hash"] == kept["candidate_hash"]
