@@ -119,7 +119,7 @@ def _share(estimate: Estimate | None) -> str:
 def _notes(metrics: Metrics) -> Iterator[str]:
     if metrics.evidence == "emulation":
         yield "judged by emulation: it refutes, and says nothing about speed"
-    unscored = [f"{_of(c.count, 'answer')} {c.name.replace('_', ' ')}" for c in metrics.coverage.unscored]
+    unscored = [f"{c.count} {c.name.replace('_', ' ')}" for c in metrics.coverage.unscored]
     if unscored:
         yield f"in no rate: {', '.join(unscored)}"
     failed = [f"{c.name} {c.count}" for c in metrics.causes if c.name.startswith(("no_answer", "not_"))]

@@ -77,7 +77,7 @@ def test_a_run_ends_with_a_table_and_its_place_and_everything_is_in_its_folder(b
     assert table[1:] == [
         *("", "turn", "1", "", "", "tasks", "answers scored", "Pass@1", "Pass@2", "Pass@3", "Avg@3", "score", ""),
         "judged by emulation: it refutes, and says nothing about speed",
-        "in no rate: 2 answers unsupported",
+        "in no rate: 2 unsupported",
     ]
     assert re.search(r"^ +level 1 +level 2 +all$", done.stdout, re.MULTILINE)
     assert re.search(r"^tasks +2 +2 +4$", done.stdout, re.MULTILINE)
@@ -193,6 +193,16 @@ def test_files_that_are_no_tasks_are_named_and_the_run_goes_on(bench, work):
     assert "tasks/notes.py is left out: defines no Model" in done.stderr
 
 
+def test_answers_that_did_not_come_are_counted_by_class_in_the_table(bench, work):
+    script = json.loads((work / "script.json").read_text())
+    script.pop("tasks/level1/0_task.py")
+    (work / "script.json").write_text(json.dumps(script))
+    done = bench(*SMALL, "--samples", "2", "--run", "first")
+    assert done.returncode == 0
+    assert "in no rate: 2 unsupported, 2 not answered" in done.stdout
+    assert "why: not_answered: unknown_task 2" in done.stdout
+
+
 def test_a_configuration_file_says_it_all(bench, work):
     config = {"suite": {"source": "tasks", "ids": [0]}, "model": {"name": "scripted:script.json"}, "samples": 1}
     (work / "bench.yaml").write_text(yaml.safe_dump(config))
@@ -207,7 +217,7 @@ def test_where_nothing_could_be_judged_the_exit_code_says_so_and_again_tries_onc
     options = (*SMALL, "--level", "1", "--samples", "1", "--run", "first")
     done = bench(*options)
     assert done.returncode == 3
-    assert "2 answers not judged" in done.stdout
+    assert "in no rate: 2 not judged" in done.stdout
     assert "2 answers are asked for or judged again" in bench(*options, "--again").stderr
 
 

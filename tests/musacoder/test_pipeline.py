@@ -13,6 +13,7 @@ from mooreeval.errors import NotJudged, UsageError
 from mooreeval.verdict import Status
 from musacoder.config import SamplingConfig, WorkConfig
 from musacoder.models import Failure, FailureKind
+from musacoder.prompts import PromptTooLong
 from musacoder.runlog import Key, RunFolder
 
 BY_SEED = (
@@ -249,6 +250,21 @@ def test_a_prompt_that_cannot_be_made_ends_the_run_with_its_own_words(tmp_path, 
     monkeypatch.setattr(PlainPrompts, "first", broken)
     with pytest.raises(UsageError, match="line 3"):
         Writing(tmp_path / "run", ToldModel(by_seed)).complete()
+
+
+def test_a_task_whose_prompt_does_not_fit_is_a_failure_and_the_others_go_on(tmp_path, monkeypatch):
+    real = PlainPrompts.first
+
+    def first(self, task):
+        if task.task.task_id == "task1":
+            raise PromptTooLong("task1: its shortest prompt has 9000 tokens")
+        return real(self, task)
+
+    monkeypatch.setattr(PlainPrompts, "first", first)
+    run = Writing(tmp_path / "run", ToldModel(always("verdict: correct")), samples=3).complete()
+    failed = [(s.task, s.failure.kind, s.messages, s.attempts) for s in run.samples() if s.failure]
+    assert failed == [("task1", "prompt_too_long", (), 0)] * 3
+    assert {v.task for v in run.verdicts()} == {"task0", "task2"}
 
 
 def test_what_is_cut_short_by_an_interrupt_is_not_recorded_as_a_failure(tmp_path):
