@@ -11,7 +11,9 @@ import functools
 import re
 from collections.abc import Iterator
 
+from mooreeval.legality.cpp_calls import is_plumbing
 from mooreeval.legality.cpp_names import TORCH_ROOTS
+from mooreeval.legality.operators import is_allowed_in_cpp
 from mooreeval.legality.rules import Accusation, shown
 from mooreeval.simulator.rewrite.tokens import Tokens
 
@@ -84,11 +86,8 @@ class Pointers:
         return bool(_POINTER.search(kind)) or kind.startswith("decltype ( &")
 
     def _is_function(self, operand: str) -> bool:
-        """Whether an operand is a function by its name."""
-        if not _NAME.fullmatch(operand):
-            return False
-        name = re.sub(r" <.*", "", operand).removeprefix("&").split("::")[-1].strip()
-        return name in self.functions and "at ::" not in operand
+        """Whether an operand is a function of the candidate's own by its name."""
+        return _parts(operand)[-1] in self.functions
 
     def _cast(self, at: int) -> Iterator[Accusation]:
         """`reinterpret_cast<TYPE>(operand)`."""
@@ -120,7 +119,8 @@ class Pointers:
 
     def _converted(self, at: int, kind: str, operand: str) -> Iterator[Accusation]:
         if self._is_pointer(kind):
-            is_honest = self._is_function(operand) or operand in ("nullptr", "NULL", "0") or operand.startswith("[")
+            is_name = self._is_function(operand) or _parts(operand)[0] in TORCH_ROOTS  # accused by its address
+            is_honest = is_name or operand in ("nullptr", "NULL", "0") or operand.startswith("[")
             if not is_honest:
                 yield self._told(at, f"({kind}) {operand}", "a pointer to a function is made of something else")
         elif not _VOID.fullmatch(kind) and self._is_data(kind):
@@ -160,9 +160,17 @@ class Pointers:
             while tokens[end + 1] == "::" and tokens.is_ident(end + 2):
                 end += 2
             if tokens[end + 1] in (";", ",", ")", "}"):
-                yield self._told(at, self._words(at, end + 1), "the address of a function of PyTorch's is taken")
+                yield self._told_of_torch(at, end)
         elif tokens[name] in self.variables and tokens[name + 1] in (",", ")", ";"):
             yield self._told(at, f"&{tokens[name]}", "a pointer to a function is taken for data")
+
+    def _told_of_torch(self, at: int, end: int) -> Accusation:
+        words = self._words(at, end + 1).replace(" ", "")
+        names = [part for part in words.split("::") if part != "call"]
+        if is_plumbing(names[-1]) or is_allowed_in_cpp(names[-1]):
+            return self._told(at, words, "the address of a function of PyTorch's is taken")
+        message = f"`{shown(words, 60)}` is computation by PyTorch in the host code"
+        return Accusation("cpp_torch_compute", self.tokens.line(at), shown(words, 80), message, None, self.source)
 
     def _is_code(self, at: int) -> bool:
         """Whether an attribute puts what follows into a section that may hold code; others tell of what runs early."""
@@ -170,3 +178,10 @@ class Pointers:
             return False
         before = {self.tokens[i] for i in range(max(0, at - 8), at)}
         return bool(before & {"__attribute__", "__attribute", "gnu", "__gnu__", "__declspec"})
+
+
+def _parts(operand: str) -> list[str]:
+    """The parts of a qualified name, `&` and template arguments left out; of anything else one empty part."""
+    if not _NAME.fullmatch(operand):
+        return [""]
+    return re.sub(r" <.*", "", operand).removeprefix("&").replace(" ", "").removeprefix("::").split("::")

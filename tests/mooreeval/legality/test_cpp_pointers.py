@@ -32,6 +32,11 @@ def test_a_function_by_an_address_that_is_no_name_is_accused(body):
     assert "computed_call" in host(body, before=TYPES)
 
 
+def test_the_address_of_an_operator_that_computes_is_computation():
+    assert set(host("auto f = &at::mm; (void)f;")) == {"cpp_torch_compute"}
+    assert host("auto f = &at::mm; (void)f;", native=False) == {}
+
+
 def test_data_in_a_section_of_code_are_accused():
     data = '__attribute__((section(".text#"))) static const unsigned char code[] = {0xc3};\n'
     assert set(cpp(KERNEL + data + HOST)) == {"computed_call"}
@@ -46,6 +51,7 @@ HONEST = {
     "a kernel that is chosen": "void (*k)(const float*, float*, int) = scale; k<<<1, 32>>>(x.data_ptr<float>(), y.data_ptr<float>(), n);",
     "no function": "Two f = nullptr; if (f != nullptr) f(1, 2);",
     "a lambda as a function": "auto f = static_cast<One>([](float v) { return v; }); f(1);",
+    "a constant of PyTorch's as a number": "auto kind = static_cast<int64_t>(torch::kFloat32); (void)kind;",
     "vectors of four": "auto v = reinterpret_cast<const float4*>(x.data_ptr<float>()); (void)v;",
     "bits": "union { float f; unsigned u; } bits; bits.f = 1.0f; (void)bits.u;",
     "a variable called like a function": "float* sum = y.data_ptr<float>(); auto v = reinterpret_cast<float4*>(sum); (void)v;",
