@@ -7,6 +7,7 @@ Every round is decided by the rounds before it, which are complete by then; so a
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from mooreeval.errors import UsageError
 from mooreeval.feedback import plain
 from mooreeval.render import STYLES, print_whole, strict_json
 from mooreeval.task import Task
+from mooreeval.verdict import Status
 from mooreeval.verify import LocalVerifier
 from musacoder.cli_inputs import GALLERY, load_task_named
 from musacoder.config import GenerateConfig
@@ -37,6 +39,7 @@ from musacoder.suites import SuiteTask
 
 OK, NONE_RIGHT, NOT_JUDGED = 0, 1, 3
 _REASON_CHARACTERS = 90
+_LOOKS = 20  # times as long as a look for the best takes, until the next
 _STYLES = {status.value: style for status, style in STYLES.items()}
 
 
@@ -119,23 +122,36 @@ def _generate(generation: _Generation, *, quiet: bool, verbose: bool) -> None:
     config = generation.config
     most = config.samples * (1 + config.repairs) + (config.budget.turns if generation.is_timed else 0)
     with progress("answers", most, quiet=quiet, verbose=verbose) as advance:
-        on_told = _showing(generation, advance)
-        for turn in range(1, config.repairs + 2):
-            if any(r.is_right and r.key.turn < turn for r in generation.results()):
-                break
-            generation.pipeline.complete(config.samples, turn, on_told)
-        while generation.is_timed and not is_spent(config.budget, generation.results(), generation.run):
-            key = next_turn(generation.results(), generation.run)
-            if key is None:
-                break
-            generation.pipeline.one_more(key, on_told)
-    generation.keep_best()
+        try:
+            _rounds(generation, _showing(generation, advance))
+        finally:
+            generation.keep_best()
+
+
+def _rounds(generation: _Generation, on_told: Callable[[Told], None]) -> None:
+    config = generation.config
+    for turn in range(1, config.repairs + 2):
+        if any(r.is_right and r.key.turn < turn for r in generation.results()):
+            break
+        generation.pipeline.complete(config.samples, turn, on_told)
+    while generation.is_timed and not is_spent(config.budget, generation.results(), generation.run):
+        key = next_turn(generation.results(), generation.run)
+        if key is None:
+            break
+        generation.pipeline.one_more(key, on_told)
 
 
 def _showing(generation: _Generation, advance: Callable[[str], None]) -> Callable[[Told], None]:
+    """Shows what happens, and keeps the best now and then, so that a run that is killed leaves one."""
+    next_look = 0.0
+
     def on_told(told: Told) -> None:
-        if told.how == "correct":
-            generation.keep_best()  # an interrupt leaves the best so far
+        nonlocal next_look
+        begin = time.monotonic()
+        if told.how == Status.CORRECT and begin >= next_look:
+            generation.keep_best()
+            now = time.monotonic()  # looking takes the longer the more a run has
+            next_look = now + _LOOKS * (now - begin)
         advance(f"answer {told.key.index + 1}, turn {told.key.turn}: {told.how.replace('_', ' ')}")
 
     return on_told
