@@ -45,7 +45,7 @@ class Run:
         self.config, self.evidence, self.candidate = case.config, case.evidence, case.candidate
         self._processes, self._legality, self._toolchain = case.processes, case.legality, case.toolchain
         self._last: tuple[Schedule | DeviceSchedule, dict[str, Any]] | None = None  # of the last trial
-        self._holds_kernels = True
+        self._holds_kernels = case.config.policy == "native"  # else PyTorch may do the work, and its share is told
 
     def conclude(self, reference: Child) -> Conclusion:
         """Raises AskedForMore where the candidate asks for an extension that only a forward pass does."""
