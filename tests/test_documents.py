@@ -81,7 +81,9 @@ def test_the_table_of_a_run_in_the_readme_is_what_its_command_prints(tmp_path):
     assert found is not None
     done = run("-m", "musacoder", *found[1].split(), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == found[2].split()
+    # Whether a task is known to be weak depends on what was admitted on this machine before.
+    lines = [line for line in done.stdout.splitlines() if not line.startswith("tasks that can't tell")]
+    assert " ".join(lines).split() == found[2].split()
 
 
 def _words(text: str) -> str:
