@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What needs a GPU, in stages that each end within MINUTES and go on where they stopped:
 #   RESULTS=runs/device DATA=KernelBenchLeaderboard/docs/assets PEER=KernelBench bash scripts/on_device.sh STAGE...
-# Stages: gallery exploits soak verdicts peer timing build admit rate. Their tables go to RESULTS/STAGE.txt, the end of each to
+# Stages: gallery tests exploits soak verdicts peer timing build admit rate published. Their tables go to RESULTS/STAGE.txt, the end of each to
 # the terminal. PYTHON is one with a CUDA build of PyTorch and this project's dependencies; WORKERS defaults to the cores.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -20,6 +20,8 @@ stage() {
         timing) "$PYTHON" benchmarks/timing.py --repeats 20 --minutes "$MINUTES" --out "$RESULTS/timing.json" ;;
         build) "$PYTHON" benchmarks/build.py --data "$DATA" --sample 150 --plain 40 --spoil 25 --jobs "$((WORKERS * 3 / 4))" --minutes "$MINUTES" --out "$RESULTS/build.jsonl" ;;
         admit) "$PYTHON" -m musacoder admit "$PEER/KernelBench/level1" --backend cuda --seed 5eed --record "$RESULTS/admit.jsonl" --workers 2 ;;
+        tests) timeout "$((${MINUTES%.*} * 60))" "$PYTHON" -m pytest -v -p no:cacheprovider -m gpu tests ;;
+        published) published ;;
         rate) "$PYTHON" benchmarks/simulator_rate.py --ways mini full --workers 1 2 "$WORKERS" --rounds 2 --out "$RESULTS/rate.json" ;;
         *) echo "on_device.sh: there is no stage $1" >&2 && return 2 ;;
     esac
@@ -29,6 +31,20 @@ stage() {
 verdicts() {
     "$PYTHON" benchmarks/verdicts.py --data "$DATA" --out "$RESULTS/verdicts.json" --cache "$RESULTS/verdicts.cache" --answers 64 --seed 1 \
         --workers "$WORKERS" --set timing.compile_baseline=false --set timing.budget_seconds=0.3 "$@"
+}
+
+published() {
+    local folder=$RESULTS/published until=$((SECONDS + ${MINUTES%.*} * 60))
+    [ -e "$folder/drawn.json" ] || "$PYTHON" benchmarks/published.py draw --data "$DATA" --tasks "$PEER" --out "$folder" || return
+    published_part compiled && published_part eager --set verify.timing.compile_baseline=false
+    "$PYTHON" benchmarks/published.py table --out "$folder" "$folder"/run-*
+}
+
+published_part() {
+    local part=$1
+    shift
+    timeout -s INT "$((until > SECONDS ? until - SECONDS : 1))" "$PYTHON" -m musacoder bench --run "$folder/run-$part" --suite "$folder/$part" \
+        --model "scripted:$folder/answers.json" --samples 1 --policy mixed --backend cuda --workers "$WORKERS" "$@"
 }
 
 for name in "$@"; do
