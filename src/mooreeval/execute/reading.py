@@ -13,7 +13,7 @@ from mooreeval.execute.processes import Processes
 from mooreeval.execute.wire import MAX_TEXT
 from mooreeval.legality.rules import MAX_HITS
 from mooreeval.toolchains.base import Extension
-from mooreeval.toolchains.refusals import MAX_SOURCE_CHARS
+from mooreeval.toolchains.refusals import beyond_reading
 from mooreeval.verdict import Place, RuleHit
 
 READ_SECONDS = 600.0  # wall; the reader has a limit of its own on processor time
@@ -29,7 +29,7 @@ def read_source(processes: Processes, code: str, evidence: Evidence, native: boo
     it is the rules that fail.
     """
     every = evidence.recording.extensions
-    readable = [extension for extension in every if _size(extension) <= MAX_SOURCE_CHARS]  # larger ones are not built
+    readable = [extension for extension in every if not beyond_reading(extension)]  # the others are not built
     fields = {
         "code": code,
         "extensions": [extension.to_json() for extension in readable],

@@ -16,15 +16,23 @@ def refused_unread(extension: Extension, illegal_flags: Sequence[str]) -> BuildF
     """A flag that is not allowed, more source than anyone reads, or CUDA that PyTorch gives to no compiler of CUDA."""
     if illegal_flags:
         return BuildFailure("illegal", f"compiler flag not allowed: {illegal_flags[0][:200]}", rule="compiler_flag")
-    if sum(len(s.text) for s in (*extension.sources, *extension.headers)) > MAX_SOURCE_CHARS:
-        return BuildFailure("unsupported", "more than a million characters of source", feature="source too large")
-    if any(_nesting(s.text) > MAX_NESTING for s in (*extension.sources, *extension.headers)):
-        return BuildFailure("unsupported", f"brackets are nested more than {MAX_NESTING} deep", feature="nesting")
+    if failure := beyond_reading(extension):
+        return failure
     if not extension.with_cuda and any(source.language == "cuda" for source in extension.sources):
         # torch.utils.cpp_extension calls g++ for it, which takes a .cu for an object file and skips it; the linker
         # then misses what was to be made of it.
         reason = "with_cuda=False leaves CUDA sources to the C++ compiler, which does not read them: leave it out"
         return BuildFailure("compile_error", reason)
+    return None
+
+
+def beyond_reading(extension: Extension) -> BuildFailure | None:
+    """More source, or deeper in brackets, than is read or built by anyone here."""
+    texts = [source.text for source in (*extension.sources, *extension.headers)]
+    if sum(map(len, texts)) > MAX_SOURCE_CHARS:
+        return BuildFailure("unsupported", "more than a million characters of source", feature="source too large")
+    if any(_nesting(text) > MAX_NESTING for text in texts):
+        return BuildFailure("unsupported", f"brackets are nested more than {MAX_NESTING} deep", feature="nesting")
     return None
 
 

@@ -47,6 +47,12 @@ def test_a_text_that_ends_whatever_reads_it_breaks_a_rule_itself(launcher):
     assert hit.rule == "unreadable_source"
 
 
+def test_brackets_too_deep_for_any_compiler_are_left_to_the_builder(launcher, monkeypatch):
+    monkeypatch.setattr("mooreeval.execute.reading.READ_SECONDS", 20)
+    deep = f"int n = {'(' * 100_000}1{')' * 100_000};"
+    assert [hit.rule for hit in read(launcher, COMPUTES, deep)] == ["torch_compute"]
+
+
 def test_a_fault_of_the_rules_is_not_the_candidates(launcher):
     evidence = Evidence(init_kinds=[["no kind"]])  # ty: ignore[invalid-argument-type]
     processes = Processes(load_config(settings=["backend=simulator"]), launcher, None, evidence)  # ty: ignore[invalid-argument-type]
