@@ -12,10 +12,11 @@ OK, NOT_CORRECT, BAD_USAGE, NOT_JUDGED = 0, 1, 2, 3
 
 
 class Command(typer.core.TyperCommand):
-    """A command whose usage line says TASK, as the rest of its help does, not {TASK}."""
+    """A command whose usage line says TASK and RUN..., as the rest of its help does, not {TASK} and {RUN...}...."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+        bare = (piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx))
+        return [piece.replace("......", "...") for piece in bare]
 
 
 ConfigFile = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="YAML file with the configuration.")]

@@ -9,8 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from mooreeval.feedback import plain
 from mooreeval.render import STYLES, print_whole
-from mooreeval.verdict import Status
+from mooreeval.verdict import Mismatch, Status, Trial
 from musacoder.runlog import Judged, RunFolder, Sample
 
 if TYPE_CHECKING:
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
 
 # Of a verdict, what no figure of a run is made of: a long run need not fit into memory.
 _LEFT_OUT: dict[str, Any] = {
-    "config": {}, "launches": (), "operators": (), "kernels": (), "shapes": (), "trials": (), "warnings": (),
+    "config": {}, "launches": (), "operators": (), "kernels": (), "shapes": (), "warnings": (),
     "output_tail": None, "exception": None, "profile": None,
 }  # fmt: skip
+_WARNING_CHARACTERS = 200
 _STYLES = {status.value: style for status, style in STYLES.items()}
 
 
@@ -48,8 +50,16 @@ def _light_samples(samples: Iterable[Sample]) -> Iterator[Sample]:
 
 def _light_verdicts(verdicts: Iterable[Judged]) -> Iterator[Judged]:
     for judged in verdicts:
-        verdict = judged.verdict and judged.verdict.model_copy(update=_LEFT_OUT)
+        verdict = judged.verdict
+        if verdict is not None:
+            verdict = verdict.model_copy(update={**_LEFT_OUT, "trials": tuple(_light_trials(verdict.trials))})
         yield judged.model_copy(update={"verdict": verdict, "feedback": None})
+
+
+def _light_trials(trials: Iterable[Trial]) -> Iterator[Trial]:
+    """One for each kind of mismatch, with no more than the kind: causes are made of these."""
+    for kind in dict.fromkeys(t.mismatch.kind for t in trials if t.mismatch):
+        yield Trial(index=0, seed=0, passed=False, mismatch=Mismatch(output="", kind=kind, message=""))
 
 
 def _print_head(console: Console, metrics: Metrics) -> None:
@@ -122,6 +132,8 @@ def _notes(metrics: Metrics) -> Iterator[str]:
     unscored = [f"{c.count} {c.name.replace('_', ' ')}" for c in metrics.coverage.unscored]
     if unscored:
         yield f"in no rate: {', '.join(unscored)}"
+    for warned in metrics.warnings:
+        yield f"{_of(warned.count, 'answer')}: {plain(' '.join(warned.name.split()), _WARNING_CHARACTERS)}"
     failed = [f"{c.name} {c.count}" for c in metrics.causes if c.name.startswith(("no_answer", "not_"))]
     if failed:
         yield f"why: {', '.join(failed)}"

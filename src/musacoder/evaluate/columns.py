@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mooreeval.config import Baseline
+from mooreeval.reward import WORST
 from musacoder.evaluate.estimate import Column, pass_at_k
 from musacoder.evaluate.metrics import View
 from musacoder.evaluate.outcomes import Attempt, Candidate, Outcome
@@ -52,9 +53,13 @@ def average_column(of: Table) -> Column:
 
 
 def score_column(of: Table) -> Column:
-    """The mean of s: every candidate weighs the same."""
-    scores = [[a.score for a in row if a.score is not None] for row in of.scored_rows()]
+    """The mean of s: every candidate weighs the same, and what counts as failed without a verdict has the worst."""
+    scores = [[s for a in row if (s := _score(a)) is not None] for row in of.scored_rows()]
     return _column([sum(s) for s in scores], [float(len(s)) for s in scores], sum(map(len, scores)))
+
+
+def _score(attempt: Attempt) -> float | None:
+    return WORST if attempt.outcome is Outcome.UNSUPPORTED else attempt.score
 
 
 @dataclass(frozen=True)
@@ -62,8 +67,9 @@ class FasterColumns:
     """The Faster Rate by task; every candidate weighs the same."""
 
     rate: Column
-    confirmed: Column
+    confirmed: Column  # empty where no correct candidate has an interval
     without_baseline: int
+    without_interval: int  # candidates that are in the rate, and not in the confirmed one
 
 
 def faster_columns(of: Table, baseline: Baseline) -> FasterColumns | None:
@@ -72,24 +78,31 @@ def faster_columns(of: Table, baseline: Baseline) -> FasterColumns | None:
     A correct candidate that was not timed against the baseline leaves the denominator. Where no correct one of a task
     was, the task has no such baseline, and its other candidates leave, too: else they alone would be counted.
     """
-    kept = [_with_baseline(row, baseline) for row in of.scored_rows()]
+    by_time, by_interval = (lambda a: a.faster(baseline)), (lambda a: a.confirmed(baseline))
+    kept = [_known(row, by_time) for row in of.scored_rows()]
     scored = sum(len(row) for row in of.scored_rows())
     correct = sum(_correct(row) for row in of.scored_rows())
     if correct and not any(_correct(row) for row in kept):
         return None
-    rate = _share(kept, lambda a: a.faster(baseline))
-    confirmed = _share(kept, lambda a: a.confirmed(baseline))
-    return FasterColumns(rate, confirmed, scored - sum(map(len, kept)))
+    sure = [_known(row, by_interval) for row in kept]
+    if correct and not any(_correct(row) for row in sure):
+        sure = [[] for _ in kept]  # the failures of other tasks alone are no rate
+    left = sum(map(len, kept))
+    return FasterColumns(_share(kept, by_time), _share(sure, by_interval), scored - left, left - sum(map(len, sure)))
 
 
-def _with_baseline(row: list[Attempt], baseline: Baseline) -> list[Attempt]:
-    timed = [a for a in row if a.faster(baseline) is not None]
-    return timed if not _correct(row) or _correct(timed) else []
+_Holds = Callable[[Attempt], bool | None]  # None: unknown
 
 
-def _share(rows: Sequence[Sequence[Attempt]], holds: Callable[[Attempt], bool | None]) -> Column:
-    known = [[h for a in row if (h := holds(a)) is not None] for row in rows]
-    return _column([float(sum(k)) for k in known], [float(len(k)) for k in known], sum(map(len, known)))
+def _known(row: list[Attempt], holds: _Holds) -> list[Attempt]:
+    """The attempts of a task of which it is known; none where it is of no correct one, and there are such."""
+    known = [a for a in row if holds(a) is not None]
+    return known if not _correct(row) or _correct(known) else []
+
+
+def _share(rows: Sequence[Sequence[Attempt]], holds: _Holds) -> Column:
+    over = [float(sum(bool(holds(a)) for a in row)) for row in rows]
+    return _column(over, [float(len(row)) for row in rows], sum(map(len, rows)))
 
 
 def _correct(row: Sequence[Attempt]) -> int:

@@ -27,8 +27,9 @@ class FasterRate(Record):
 
     baseline: Baseline
     rate: Estimate | None = None  # by the point estimate; None where nothing was timed
-    confirmed: Estimate | None = None  # by the lower end of the speed-up's interval
+    confirmed: Estimate | None = None  # by the lower end of the speed-up's interval; None where there is no interval
     without_baseline: int = 0  # scored candidates that left the denominator, for want of this baseline
+    without_interval: int = 0  # candidates of the rate that left the confirmed one's, for want of an interval
 
 
 class PassAtK(Record):
@@ -168,7 +169,7 @@ class Metrics(Record):
     model: str
     suite: str
     samples: int
-    turns: int
+    turns: int  # of a sample at most; of generate, which ends them by what it finds, the most that one took
     backend: str
     policy: str
     protocol: str
@@ -187,6 +188,7 @@ class Metrics(Record):
     fast_p: tuple[FastCurve, ...] = ()
     turns_to_success: Turns
     outcomes: tuple[OutcomeCount, ...] = ()
+    warnings: tuple[Count, ...] = ()  # of the answers, by text: "asked m, answered by n", ...
     causes: tuple[Count, ...] = ()  # "illegal: no_kernel_launched", "runtime_error: race", ... over all attempts
     cost: Cost
     tasks: tuple[TaskResult, ...] = ()

@@ -91,6 +91,7 @@ def _faster(of: Table, baseline: Baseline, draw: Bootstrap) -> FasterRate:
         rate=draw(columns.rate),
         confirmed=draw(columns.confirmed),
         without_baseline=columns.without_baseline,
+        without_interval=columns.without_interval,
     )
 
 

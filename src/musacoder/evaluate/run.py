@@ -11,7 +11,7 @@ from musacoder.evaluate.families import UNKNOWN
 from musacoder.evaluate.metrics import Count, Coverage, Group, Metrics, TaskResult
 from musacoder.evaluate.outcomes import UNSCORED, Candidate, Outcome, candidates_of
 from musacoder.evaluate.rates import Bootstrap, fast_curves, group, measured_baselines
-from musacoder.evaluate.tallies import causes, cost, outcome_counts, turns_to_success
+from musacoder.evaluate.tallies import causes, cost, outcome_counts, turns_to_success, warnings
 from musacoder.runlog import Judged, Manifest, Sample, TaskEntry
 
 _SEVERITY = ("refused", "weak", "admitted")
@@ -58,10 +58,12 @@ def evaluate(
     tasks = judged_tasks(manifest, candidates, families or {})
     return Metrics(
         **_facts(manifest, evidence),
+        turns=_turns(manifest, samples),
         **_rates(manifest, tasks, evidence, draw or Bootstrap()),
         coverage=_coverage(manifest, tasks, samples),
         turns_to_success=turns_to_success(candidates),
         outcomes=outcome_counts(candidates),
+        warnings=warnings(samples),
         causes=causes(candidates),
         cost=cost(samples, verdicts),
         tasks=tuple(_result(task) for task in tasks),
@@ -91,9 +93,14 @@ def admission_of(candidates: Iterable[Candidate]) -> str | None:
 
 
 def _facts(manifest: Manifest, evidence: str) -> dict[str, Any]:
-    names = ("kind", "model", "suite", "samples", "turns", "backend", "policy", "protocol", "device", "config_hash")
+    names = ("kind", "model", "suite", "samples", "backend", "policy", "protocol", "device", "config_hash")
     facts = {name: getattr(manifest, name) for name in names}
     return {**facts, "run": manifest.name, "evidence": evidence, "versions": dict(manifest.versions)}
+
+
+def _turns(manifest: Manifest, samples: Sequence[Sample]) -> int:
+    """What a manifest of generate allows is a budget: without a device none of it can be spent on speed."""
+    return manifest.turns if manifest.kind == "bench" else max((s.turn for s in samples), default=1)
 
 
 def _rates(manifest: Manifest, tasks: Sequence[TaskRun], evidence: str, draw: Bootstrap) -> dict[str, Any]:

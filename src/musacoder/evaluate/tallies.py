@@ -13,6 +13,8 @@ from musacoder.evaluate.outcomes import Attempt, Candidate, Outcome
 from musacoder.runlog import Judged, Sample
 
 CAUSES_SHOWN = 40
+WARNINGS_SHOWN = 8  # texts; a server may give a new one with every answer
+OTHER_WARNINGS = "other warnings"
 
 
 def outcome_counts(candidates: Iterable[Candidate]) -> tuple[OutcomeCount, ...]:
@@ -30,6 +32,16 @@ def causes(candidates: Iterable[Candidate]) -> tuple[Count, ...]:
     )
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return tuple(Count(name=name, count=count) for name, count in ordered[:CAUSES_SHOWN])
+
+
+def warnings(samples: Iterable[Sample]) -> tuple[Count, ...]:
+    """What a reader should know of answers, by text and how many have it, the commonest first; the rest together."""
+    last = {s.key: s for s in samples}
+    counts = Counter(text for s in last.values() for text in dict.fromkeys(s.warnings))
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    shown = [Count(name=text, count=count) for text, count in ordered[:WARNINGS_SHOWN]]
+    others = sum(count for _, count in ordered[WARNINGS_SHOWN:])
+    return (*shown, Count(name=OTHER_WARNINGS, count=others)) if others else tuple(shown)
 
 
 def _causes(attempt: Attempt) -> Iterator[str]:

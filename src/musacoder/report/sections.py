@@ -93,8 +93,7 @@ def _facts(metrics: Metrics) -> str:
     facts = [
         f"model {metrics.model}",
         f"suite {metrics.suite}",
-        f"{several(metrics.coverage.tasks, 'task')}, {several(metrics.samples, 'sample')} each"
-        + (f", at most {metrics.turns} turns" if metrics.turns > 1 else ""),
+        f"{several(metrics.coverage.tasks, 'task')}, {several(metrics.samples, 'sample')} each" + _turns_told(metrics),
         f"backend {metrics.backend}" + (f" on {metrics.device}" if metrics.device else ""),
         f"policy {metrics.policy}",
         f"protocol {metrics.protocol}",
@@ -103,6 +102,12 @@ def _facts(metrics: Metrics) -> str:
         f"intervals from {metrics.bootstrap_resamples} resamples, seed {metrics.bootstrap_seed}",
     ]
     return one_line(" · ".join(facts), 1000)
+
+
+def _turns_told(metrics: Metrics) -> str:
+    if metrics.kind == "generate":
+        return f", {several(metrics.turns, 'turn')} used at most"
+    return f", at most {metrics.turns} turns" if metrics.turns > 1 else ""
 
 
 def _warnings(metrics: Metrics) -> Iterator[str]:
@@ -121,6 +126,7 @@ def _warnings(metrics: Metrics) -> Iterator[str]:
     if coverage.unknown_admission:
         unknown = several(coverage.unknown_admission, "task")
         yield f"Of {unknown} it is not known whether right is told from wrong (musacoder admit)."
+    yield from (f"{several(c.count, 'answer')}: {one_line(c.name)}." for c in metrics.warnings)
     if coverage.outside:
         yield f"{several(coverage.outside, 'record')} left out: of tasks or samples that the run does not ask for."
 

@@ -159,13 +159,13 @@ def confirmed_table(part: Part) -> Table | None:
     """Faster Rates by point estimate and by interval; None where nothing was timed."""
     rows = [
         Row((name_cell(f"than {f.baseline}", f"{rates.view} turn"), rate_cell(f.rate), rate_cell(f.confirmed),
-             Cell(number(f.without_baseline))))
+             Cell(number(f.without_baseline)), Cell(number(f.without_interval))))
         for rates in _views(part.metrics)
         for f in rates.faster
         if f.rate is not None
     ]  # fmt: skip
-    columns = ("more than 1.1× as fast", "by the point estimate", "confirmed by the interval", "without this baseline")
-    return Table(columns, tuple(rows)) if rows else None
+    ways = ("by the point estimate", "confirmed by the interval", "without this baseline", "without an interval")
+    return Table(("more than 1.1× as fast", *ways), tuple(rows)) if rows else None
 
 
 def _views(metrics: Metrics) -> list[Rates]:

@@ -7,7 +7,9 @@ from support.runs import judged, sample
 from support.small_runs import metrics_of, small_run
 
 from mooreeval.verdict import Status
+from musacoder.evaluate import Run
 from musacoder.evaluate.outcomes import UNSCORED, Outcome
+from musacoder.evaluate.tallies import OTHER_WARNINGS, WARNINGS_SHOWN
 from musacoder.models.types import FailureKind
 
 
@@ -99,3 +101,21 @@ def test_unscored_outcomes_are_those_that_say_nothing_of_the_model():
     assert {o.value for o in UNSCORED} == {
         "unsupported", "not_judged", "not_answered", "other_evidence", "pending", "missing",
     }  # fmt: skip
+
+
+def warned(*texts: str) -> list[tuple[str, int]]:
+    """What is counted where each answer has one of these warnings."""
+    run = small_run({"a": ["correct"] * len(texts)})
+    samples = [s.model_copy(update={"warnings": (text,)}) for s, text in zip(run.samples, texts, strict=True)]
+    return [(c.name, c.count) for c in metrics_of(Run(run.manifest, samples, run.verdicts)).warnings]
+
+
+def test_warnings_of_answers_are_counted_by_their_text():
+    evil = "asked m, answered by gpt-evil"
+    assert warned("asked m, answered by n", evil, evil) == [(evil, 2), ("asked m, answered by n", 1)]
+
+
+def test_a_server_with_a_new_name_for_every_answer_makes_no_long_list():
+    found = warned(*(f"asked m, answered by {number:03}" for number in range(100)))
+    assert len(found) == WARNINGS_SHOWN + 1
+    assert found[-1] == (OTHER_WARNINGS, 100 - WARNINGS_SHOWN)

@@ -7,6 +7,7 @@ import random
 import pytest
 from support.small_runs import metrics_of, small_run
 
+from musacoder.evaluate import Run
 from musacoder.evaluate.rates import ks
 
 # By hand, with > 1.1 as faster:
@@ -151,3 +152,40 @@ def test_pass_at_k_grows_with_k_and_pass_at_1_is_avg():
         values = [p.estimate.value for p in rates.pass_at]
         assert values == sorted(values)
         assert rates.avg is None or values[0] == pytest.approx(rates.avg.value)
+
+
+def test_what_is_counted_as_failed_has_the_worst_score_too():
+    metrics = metrics_of(small_run({"a": ["correct", "wmma?"], "b": ["wmma?", "wmma? incorrect:0.5"]}))
+    assert metrics.overall.first.score.value == 1.0
+    failed = metrics.unsupported_failed
+    assert (failed.first.score.value, failed.first.score.candidates) == (pytest.approx((1 - 3) / 4), 4)
+    assert failed.best.score.value == pytest.approx((1 - 1 - 1 - 0.25) / 4)
+
+
+def untold(run: Run, task: str) -> Run:
+    """The same run, the speed-ups of that task over compile without their intervals."""
+    gone = {"compile_speedup_low": None, "compile_speedup_high": None}
+    verdicts = []
+    for judged in run.verdicts:
+        found = judged.verdict
+        if judged.task == task and found.timing is not None:
+            found = found.model_copy(update={"timing": found.timing.model_copy(update=gone)})
+        verdicts.append(judged.model_copy(update={"verdict": found}))
+    return Run(run.manifest, run.samples, verdicts)
+
+
+def test_a_time_without_an_interval_confirms_nothing_and_refutes_nothing():
+    faster = metrics_of(untold(small_run({"a": ["2/2", "incorrect"], "b": ["illegal", "-"]}), "a")).overall.first
+    compiled = faster.faster_than("compile")
+    assert compiled.rate.value == pytest.approx(1 / 3)
+    assert (compiled.confirmed, compiled.without_interval) == (None, 3)
+    assert faster.faster_than("eager").confirmed.value == pytest.approx(1 / 3)
+    assert faster.faster_than("eager").without_interval == 0
+
+
+def test_a_task_without_intervals_leaves_the_confirmed_rate_with_all_its_candidates():
+    run = untold(small_run({"a": ["2/2", "incorrect"], "b": ["2/2", "incorrect"], "c": ["illegal", "illegal"]}), "a")
+    compiled = metrics_of(run).overall.first.faster_than("compile")
+    assert compiled.rate.value == pytest.approx(2 / 6)
+    assert (compiled.confirmed.value, compiled.confirmed.candidates) == (pytest.approx(1 / 4), 4)
+    assert compiled.without_interval == 2

@@ -168,3 +168,31 @@ def test_an_earlier_report_is_replaced_and_the_run_is_not_touched(runs, capsys):
     assert before == after
     shutil.rmtree(runs / "base")
     capsys.readouterr()
+
+
+def test_another_model_than_was_asked_is_told_of_in_every_form(tmp_path, capsys):
+    run = small_run({"a": ["correct", "incorrect"]})
+    samples = [s.model_copy(update={"warnings": ("asked m, answered by <gpt-evil>",)}) for s in run.samples]
+    folder = written(tmp_path / "other", Run(run.manifest, samples, run.verdicts))
+    page, tables = tmp_path / "r.html", tmp_path / "t.md"
+    assert musacoder(["report", str(folder), "--out", str(page), "--markdown", str(tables)]) == 0
+    assert "<li>2 answers: asked m, answered by &lt;gpt-evil&gt;.</li>" in page.read_text()
+    assert "- **2 answers: asked m, answered by &lt;gpt-evil&gt;.**" in tables.read_text()
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(("rows", "turns"), [(["correct"], "1 turn"), (["incorrect correct"], "2 turns")])
+def test_a_run_of_generate_tells_the_turns_that_it_took_and_not_its_budget(tmp_path, capsys, rows, turns):
+    folder = written(tmp_path / "made", small_run({"a": rows}, kind="generate", turns=7, evidence="emulation"))
+    assert musacoder(["report", str(folder), "--markdown", str(tmp_path / "t.md")]) == 0
+    text = (tmp_path / "t.md").read_text()
+    assert f"1 sample each, {turns} used at most" in text
+    assert "7 turns" not in text + (tmp_path / "made" / "report.html").read_text()
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(("command", "usage"), [("report", "[OPTIONS] RUN..."), ("admit", "[OPTIONS] TASK...")])
+def test_the_usage_line_names_what_may_be_repeated_once(command, usage, capsys):
+    assert musacoder([command, "--help"]) == 0
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if "Usage" in line)
+    assert line.split(f"{command} ")[1].strip() == usage
