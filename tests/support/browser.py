@@ -124,9 +124,13 @@ class Browser:
         """A picture of the page from its top, at most `TALLEST` pixels of it."""
         path.parent.mkdir(parents=True, exist_ok=True)
         size = self.evaluate("[document.documentElement.clientWidth, document.documentElement.scrollHeight]")
-        part = {"x": 0, "y": 0, "width": size[0], "height": min(size[1], TALLEST), "scale": 1}
-        picture = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=part)
-        path.write_bytes(base64.b64decode(picture["data"]))
+        path.write_bytes(self.picture(0, 0, size[0], min(size[1], TALLEST)))
+
+    def picture(self, x: float, y: float, width: float, height: float) -> bytes:
+        """A part of the page as PNG; equal pictures are equal bytes."""
+        part = {"x": x, "y": y, "width": width, "height": height, "scale": 1}
+        told = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=part)
+        return base64.b64decode(told["data"])
 
 
 @contextmanager

@@ -201,6 +201,7 @@ def _hostile_sample(task: str, turn: int) -> Sample:
         answer=f"{HOSTILE}\n```python\n{code}```\n{HOSTILE}",
         reasoning=HOSTILE,
         shortened=(HOSTILE,),
+        warnings=(HOSTILE,),
         asked_at=1.0,
         answered_at=2.0,
     )

@@ -92,6 +92,27 @@ def test_at_phone_width_only_tables_and_code_scroll_sideways(chromium, pages):
     )
 
 
+HEADLINE = "document.querySelector('.scroll')"
+
+
+def edge(shown: Browser) -> bytes:
+    """The right edge of what the headline's table stands on."""
+    shown.evaluate(f"{HEADLINE}.querySelector('table').style.visibility = 'hidden'")
+    x, y = shown.evaluate(f"(() => {{ const r = {HEADLINE}.getBoundingClientRect(); return [r.right, r.top]; }})()")
+    return shown.picture(x - 12, y + 8, 12, 40)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_table_that_goes_on_is_shaded_at_its_edge_until_its_end_is_seen(chromium, pages, scheme):
+    chromium.open(pages["two-runs"], width=390, height=844, scheme=scheme)
+    paper, goes_on = chromium.picture(0, 4, 12, 40), edge(chromium)
+    chromium.evaluate(f"{HEADLINE}.scrollLeft = {HEADLINE}.scrollWidth")
+    assert goes_on != paper
+    assert edge(chromium) == paper
+    chromium.open(pages["two-runs"], width=1280, scheme=scheme)
+    assert edge(chromium) == chromium.picture(0, 4, 12, 40)
+
+
 def test_hostile_answers_are_text_and_nothing_of_them_runs(chromium, pages):
     chromium.open(pages["hostile"])
     title = chromium.evaluate("document.title")
