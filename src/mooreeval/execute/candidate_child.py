@@ -25,6 +25,7 @@ import functools
 import importlib.machinery
 import importlib.util
 import linecache
+import os
 import signal
 import sys
 import traceback
@@ -94,7 +95,8 @@ class CandidateChild:
         if op == "held":
             self._device.hold_launches(True)
             try:
-                return self._trial(fields, values)
+                with unheard():
+                    return self._trial(fields, values)
             finally:
                 self._device.hold_launches(False)
         if op == "release":
@@ -268,6 +270,26 @@ def print_line_by_line() -> None:
     line_buffered = 1  # _IOLBF of glibc and musl
     libc = ctypes.CDLL(None)
     libc.setvbuf(ctypes.c_void_p.in_dll(libc, "stdout"), None, line_buffered, ctypes.c_size_t(1 << 12))
+
+
+@contextlib.contextmanager
+def unheard() -> Generator[None]:
+    """What is printed within is kept by nobody: it was printed before."""
+    kept = []
+    for number in (1, 2):
+        with contextlib.suppress(OSError):  # the candidate may have closed it
+            kept.append((number, os.dup(number)))
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for number, _copy in kept:
+        os.dup2(nowhere, number)
+    try:
+        yield
+    finally:
+        flush_output()
+        for number, copy in kept:
+            os.dup2(copy, number)
+            os.close(copy)
+        os.close(nowhere)
 
 
 def flush_output() -> None:

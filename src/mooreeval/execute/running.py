@@ -227,7 +227,7 @@ class Run:
         """
         if self._last is None or not self._holds_kernels:
             return None
-        with self._case.stage("legality"):
+        with self._case.stage("held"):
             try:
                 answer, message = self._pass(child, "held", min(HELD_SECONDS, self.config.deadlines.run_seconds))
                 got = or_end(child, lambda: outputs_of(message)) if answer.error is None else None

@@ -242,7 +242,7 @@ def test_a_module_that_is_lost_before_it_is_loaded_is_built_and_judged_again(
         if stage == when and len(reached) == 1:
             spoil(cache, how)
 
-    with LocalVerifier(load_config(settings=["backend=simulator", "trials=1"])) as verifier:
+    with LocalVerifier(load_config(settings=["backend=simulator", "trials=1", "simulator.audit_share=0"])) as verifier:
         verdict = verifier.verify(task, candidate, spoil_the_first)
         assert (verdict.status, len(reached)) == (Status.CORRECT, 2), verdict.reason
 
