@@ -66,7 +66,8 @@ def read_regular_file(path: Path, limit: int) -> bytes:
         with path.open("rb") as file:
             return file.read(limit + 1)
     except FileNotFoundError:
-        raise UsageError(f"no such file: {path}") from None
+        told = f"{path} is a link that leads nowhere" if path.is_symlink() else f"no such file: {path}"
+        raise UsageError(told) from None
     except (OSError, ValueError) as error:  # ValueError: a null byte in the name
         raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
 

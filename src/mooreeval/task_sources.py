@@ -10,9 +10,11 @@ that is no task is an error too, or is handed to whoever asked for such files.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -28,7 +30,7 @@ _LEVEL_SPLIT = re.compile(r"level_?(\d+)", re.IGNORECASE)
 _SAVED_DATASET_FILES = ("dataset_dict.json", "state.json")
 _DATA_SUFFIXES = frozenset((".parquet", ".jsonl", ".json", ".csv", ".arrow"))
 
-NoTask = Callable[[Path, TaskError], None]
+NoTask = Callable[[Path, UsageError], None]  # a TaskError, or why the file cannot be read
 
 
 def load_tasks(
@@ -45,7 +47,7 @@ def load_tasks(
             `save_to_disk` lays it out), or a Hugging Face data set id (`owner/name`).
         levels: keep only these levels.
         ids: keep only these task ids, each of which must exist.
-        on_no_task: called with each Python file of a folder that is no task, which is then left out.
+        on_no_task: called with each Python file of a folder that is no task or cannot be read, which is then left out.
 
     Raises:
         UsageError: nothing there, an unknown kind of file, a missing package, an unknown id.
@@ -81,9 +83,14 @@ def _read(spec: str | Path, on_no_task: NoTask | None) -> list[Task]:
         return list(_from_folder(path, on_no_task)) or list(_from_data_files(path))
     if exists:
         return list(_from_file(path))
-    if _HUB_ID.fullmatch(str(spec)) and path.suffix != ".py":
+    if _may_be_on_hub(str(spec)):
         return list(_from_hub(str(spec)))
     raise UsageError(f"no such file or folder: {spec} (a Hugging Face data set is named owner/name)")
+
+
+def _may_be_on_hub(name: str) -> bool:
+    """`owner/name` that is no path: not a Python file, nor below a folder that is here."""
+    return _HUB_ID.fullmatch(name) is not None and not name.endswith(".py") and not Path(name).parent.is_dir()
 
 
 def _from_file(path: Path) -> Iterator[Task]:
@@ -103,7 +110,7 @@ def _from_folder(root: Path, on_no_task: NoTask | None) -> Iterator[Task]:
     for path, task_id, level in _python_files(root):
         try:
             yield make_task(task_id, load_task(path).code, level=level, source=str(path))
-        except TaskError as error:
+        except UsageError as error:
             if on_no_task is None:
                 raise
             on_no_task(path, error)
@@ -175,10 +182,24 @@ def _from_hub(name: str) -> Iterator[Task]:
 def _loaded(source: str, name: str, complaint: str) -> Iterator[Task]:
     datasets = _package("datasets")
     try:
-        data = datasets.load_dataset(source)
+        with _without_log_lines("huggingface_hub", "datasets"):
+            data = datasets.load_dataset(source)
     except Exception as error:  # noqa: BLE001  network, login, no such set, bad files: all reach us as different classes
         raise UsageError(f"{complaint} ({_first_line(error)})") from None
     yield from _from_dataset(data, name)
+
+
+@contextmanager
+def _without_log_lines(*names: str) -> Generator[None]:
+    """What these libraries log of each attempt is not shown: what it comes to is told in one line."""
+    levels = {logger: logger.level for logger in map(logging.getLogger, names)}
+    for logger in levels:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for logger, level in levels.items():
+            logger.setLevel(level)
 
 
 def _from_dataset(data: Any, name: str) -> Iterator[Task]:

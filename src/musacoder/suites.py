@@ -1,6 +1,6 @@
 """Suites: the tasks that a run is over, and which of them are chosen.
 
-    gallery          the tasks of the bundled gallery
+    gallery          the tasks of the bundled gallery; a run of the model scripted:gallery needs no other name
     bundled          the bundled suite
     a folder         a checkout of KernelBench, or any folder of tasks; files that are no tasks are named and left out
     a file           one task, or JSONL or parquet rows of tasks
@@ -110,11 +110,11 @@ def _read(source: str) -> tuple[list[SuiteTask], list[str]]:
         return _bundled(), []
     no_tasks: list[str] = []
 
-    def note(path: Path, error: TaskError) -> None:
+    def note(path: Path, error: UsageError) -> None:
         no_tasks.append(f"{path} is left out: {_reason(error, path)}")
 
     try:
-        found = load_tasks(_tasks_of_checkout(Path(source)), on_no_task=note)
+        found = load_tasks(_tasks_of_checkout(source), on_no_task=note)
     except TaskError:
         raise
     except UsageError as error:
@@ -128,25 +128,31 @@ def _bundled() -> list[SuiteTask]:
     return [SuiteTask(load_task(bundled.path), str(bundled.level)) for bundled in bundled_tasks()]
 
 
-def _tasks_of_checkout(folder: Path) -> Path:
-    """The folder of tasks in a checkout of KernelBench, which holds programs too; any other folder as it is."""
-    inner = folder / "KernelBench"
+def _tasks_of_checkout(source: str) -> str:
+    """The folder of tasks in a checkout of KernelBench, which holds programs too; any other source as it is."""
+    inner = Path(source) / "KernelBench"
     try:
         is_checkout = any(_LEVEL_FOLDER.fullmatch(below.name) and below.is_dir() for below in inner.iterdir())
     except (OSError, ValueError):  # no such folder, or a name that no folder can have
-        return folder
-    return inner if is_checkout else folder
+        return source
+    return str(inner) if is_checkout else source
 
 
-def _reason(error: TaskError, path: Path) -> str:
+def _reason(error: UsageError, path: Path) -> str:
     """Without the words that name the file a second time."""
     text = str(error)
+    if text.startswith(f"{path} "):  # the sentence's subject
+        return f"it {text.removeprefix(f'{path} ')}"
     _, found, rest = text.partition(f"({path}): ")
     return rest if found else text.partition(": ")[2] or text
 
 
 def _and_left_out(no_tasks: list[str]) -> str:
-    return f"; {len(no_tasks)} files are no tasks, e.g. {no_tasks[0]}" if no_tasks else ""
+    if not no_tasks:
+        return ""
+    more = f"; and {len(no_tasks) - _NAMED} more" if len(no_tasks) > _NAMED else ""
+    are = "1 file is no task" if len(no_tasks) == 1 else f"{len(no_tasks)} files are no tasks"
+    return f"; {are}: {'; '.join(no_tasks[:_NAMED])}{more}"
 
 
 def _chosen(tasks: list[SuiteTask], config: SuiteConfig) -> list[SuiteTask]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from support.cli import TASK, candidate
+from support.cli import TASK, candidate, environment
 
 from mooreeval import gallery
 from mooreeval.errors import TaskError, UsageError
@@ -123,8 +126,43 @@ def test_files_that_are_no_tasks_are_named_and_left_out(tmp_path):
 
 def test_a_folder_with_no_task_at_all_says_what_it_has(tmp_path):
     (tmp_path / "answer.py").write_text(candidate("verdict: correct"))
-    with pytest.raises(UsageError, match=r"no tasks in .*; 1 files are no tasks, e\.g\. .*answer\.py is left out"):
+    with pytest.raises(UsageError, match=r"no tasks in .*; 1 file is no task: .*answer\.py is left out"):
         ids(source=str(tmp_path))
+    for number in range(6):
+        (tmp_path / f"empty{number}.py").write_text("")
+    with pytest.raises(UsageError) as refused:
+        ids(source=str(tmp_path))
+    told = str(refused.value)
+    assert "; 7 files are no tasks: " in told
+    assert told.endswith("; and 2 more")
+    assert told.count(" is left out: ") == 5
+    assert "\n" not in told
+
+
+def test_a_link_that_leads_nowhere_and_a_pipe_are_left_out_as_other_files_are(tmp_path):
+    (tmp_path / "good.py").write_text(TASK)
+    (tmp_path / "link.py").symlink_to("nowhere.py")
+    (tmp_path / "loop.py").symlink_to("loop.py")
+    os.mkfifo(tmp_path / "pipe.py")
+    suite = load_suite(SuiteConfig(source=str(tmp_path)))
+    assert [t.task.task_id for t in suite.tasks] == ["good"]
+    assert [line.removeprefix(f"{tmp_path}/") for line in suite.no_tasks] == [
+        "link.py is left out: it is a link that leads nowhere",
+        "loop.py is left out: Too many levels of symbolic links",
+        "pipe.py is left out: it is not a regular file",
+    ]
+    (tmp_path / "good.py").unlink()
+    with pytest.raises(UsageError, match=r"no tasks in .*3 files are no tasks: .*link\.py.*loop\.py.*pipe\.py"):
+        ids(source=str(tmp_path))
+
+
+@pytest.mark.parametrize("source", ["./owner/name", "owner/name/", "/owner/name", "here/name"])
+def test_a_path_that_is_not_there_is_not_looked_for_on_the_hub(tmp_path, monkeypatch, source):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").mkdir()
+    monkeypatch.setattr("mooreeval.task_sources.import_module", lambda name: pytest.fail(f"{name} is imported"))
+    with pytest.raises(UsageError, match=f"^no such file or folder: {source} "):
+        ids(source=source)
 
 
 def test_two_tasks_of_one_name_are_refused(tmp_path):
@@ -147,3 +185,14 @@ def test_a_parquet_file_of_kernelbenchs_columns_is_a_suite(tmp_path):
 def test_a_choice_that_means_nothing_is_refused(fields):
     with pytest.raises(ValueError):  # noqa: PT011 - pydantic's own
         SuiteConfig.model_validate(fields)
+
+
+@pytest.mark.slow
+def test_a_data_set_that_is_not_there_is_one_line_whatever_its_library_logs(tmp_path):
+    pytest.importorskip("datasets")
+    command = [sys.executable, "-m", "musacoder", "bench", "--suite", "no/such", "--model", "scripted:gallery"]
+    env = environment(HF_ENDPOINT="http://127.0.0.1:9", HF_HOME=str(tmp_path))
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("musacoder: no/such: no such file, and no data set of that name loads")
+    assert len(done.stderr.strip().splitlines()) == 1
