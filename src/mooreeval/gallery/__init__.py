@@ -29,6 +29,7 @@ class Expected:
     mismatch: str | None = None  # `Mismatch.kind` of an incorrect output
     rule: str | None = None  # `RuleHit.rule` of an illegal candidate
     feature: str | None = None  # `Verdict.unsupported_feature`
+    ends_by_itself: bool = True  # False: nothing but the deadline of its run ends it
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """A model without a model: its answers are files. For demonstrations, tests, and answers that others have published.
 
-    scripted:gallery    the candidates of mooreeval's gallery, right and wrong ones mixed, as a model would wrap them
+    scripted:gallery    the candidates of mooreeval's gallery that end by themselves, right and wrong ones mixed, as a
+                        model would wrap them
     scripted:FOLDER     any folder below FOLDER with a `task.py` is a task; its other *.py files, wrapped, and *.md
                         files, as they are, are the answers in the order of their names
     scripted:FILE.json  {TASK: [ANSWER, ...]}: TASK is the path of a task's file or a task's hash, ANSWER a text or the
@@ -158,8 +159,11 @@ def _code(text: str) -> str:
 
 
 def gallery_model(config: ModelConfig | None = None) -> ScriptedModel:
-    """The bundled gallery's candidates, those of each task in an order that is always the same."""
-    entries = gallery.load()
+    """The bundled gallery's candidates, those of each task in an order that is always the same.
+
+    Without those that only a deadline ends: each time one of them is asked for, its judge waits for minutes.
+    """
+    entries = [entry for entry in gallery.load() if entry.expected.ends_by_itself]
     tasks = []
     for name in sorted({entry.task_name for entry in entries}):
         mine = [entry for entry in entries if entry.task_name == name]
