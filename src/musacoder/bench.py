@@ -21,7 +21,7 @@ from musacoder.preparation import announce_preparation
 from musacoder.progress import progress
 from musacoder.runlog import RunFolder
 from musacoder.session import closing, manifest_of, opened, shown_run, tell
-from musacoder.suites import Suite, load_suite
+from musacoder.suites import GALLERY, Suite, load_suite
 from musacoder.summary import metrics_of, print_metrics
 
 OK, NOT_JUDGED = 0, 3
@@ -32,6 +32,7 @@ def run_bench(config: BenchConfig, path: Path, *, again: bool, as_json: bool, ve
 
     `again`: ask again for answers that failed, and judge again what was not judged. 0, or 3 where nothing was judged.
     """
+    config = _with_suite(config)
     suite = load_suite(config.suite)
     for line in suite.no_tasks:
         tell(line)
@@ -49,6 +50,13 @@ def run_bench(config: BenchConfig, path: Path, *, again: bool, as_json: bool, ve
             tell(f"go on with: musacoder bench --run {shown_run(path)}")
             raise
         return _told(run, suite, as_json=as_json)
+
+
+def _with_suite(config: BenchConfig) -> BenchConfig:
+    """The gallery's answers fit the gallery's tasks alone, so that suite need not be named."""
+    if config.suite.source is not None or config.model.name != f"scripted:{GALLERY}":
+        return config
+    return config.model_copy(update={"suite": config.suite.model_copy(update={"source": GALLERY})})
 
 
 def _complete(

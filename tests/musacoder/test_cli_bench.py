@@ -17,9 +17,11 @@ import pytest
 import yaml
 from support.cli import SCRIPTED, TASK, environment, musacoder
 from support.scripted_cli import ScriptedJudge
+from support.verdicts import verdict
 from support.writing import answer
 
 from mooreeval import gallery
+from mooreeval.verdict import Status
 from musacoder import cli
 from musacoder.runlog import RunFolder
 
@@ -201,6 +203,14 @@ def test_answers_that_did_not_come_are_counted_by_class_in_the_table(bench, work
     assert done.returncode == 0
     assert "in no rate: 2 unsupported, 2 not answered" in done.stdout
     assert "why: not_answered: unknown_task 2" in done.stdout
+
+
+def test_the_gallerys_answers_need_no_suite_but_the_gallery(bench, work, monkeypatch):
+    monkeypatch.setattr(QuietJudge, "verify", lambda _self, _task, _candidate: verdict(Status.CORRECT))
+    done = bench("bench", "--model", "scripted:gallery", "--id", "relu", "--samples", "1", "--run", "first")
+    assert done.returncode == 0, done.stderr
+    assert "scripted:gallery on gallery · 1 task, 1 answer each" in done.stdout
+    assert bench("bench", "--run", "first").stdout == done.stdout
 
 
 def test_a_configuration_file_says_it_all(bench, work):
