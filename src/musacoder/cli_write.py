@@ -35,7 +35,11 @@ Policy = Annotated[str | None, typer.Option(metavar="NAME", help="native or mixe
 def bench(
     suite: Annotated[
         str | None,
-        typer.Option("--suite", metavar="S", help="gallery, bundled, a folder or file of tasks, or a data set."),
+        typer.Option(
+            "--suite",
+            metavar="S",
+            help="gallery, bundled, a folder or file of tasks, or a data set. Of scripted:gallery it is the gallery.",
+        ),
     ] = None,
     model: ModelName = None,
     base_url: BaseUrl = None,
@@ -111,6 +115,7 @@ def generate(
 
     options: dict[str, Any] = {
         "task": task,
+        "out": None if out is None else str(out),
         "repairs": repairs,
         "budget.turns": optimise,
         "budget.tokens": tokens,
@@ -119,7 +124,7 @@ def generate(
     }
     path = run_path(run, task or "", model or "")
     loaded = configuration(GenerateConfig, path, config, settings or (), options)
-    raise typer.Exit(run_generate(loaded, path, out, again=again, as_json=json, verbose=verbose))
+    raise typer.Exit(run_generate(loaded, path, again=again, as_json=json, verbose=verbose))
 
 
 def _common(

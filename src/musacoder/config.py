@@ -91,6 +91,7 @@ class GenerateConfig(_Loop):
     """Everything `generate` can be told."""
 
     task: str | None = Field(None, description="The task's file, `gallery:NAME` or `bundled:NAME`.")
+    out: str | None = Field(None, description="The folder that the kernel goes to; none: the run's own.")
     repairs: Annotated[Whole, Field(le=100)] = Field(
         2, description="Repair turns of each answer, while none of them is right."
     )
@@ -100,8 +101,9 @@ class GenerateConfig(_Loop):
     )
 
 
-# What may change when a run goes on: it decides how long something takes, not what comes out.
+# What may change when a run goes on: it decides how long something takes or where it goes, not what comes out.
 FREE = (
+    "out",
     "work",
     "model.server.api_key_env",
     "model.server.concurrency",

@@ -63,10 +63,8 @@ class _Generation:
             self.file.write(self.run.sample(best.key), self.run.verdict(best.key))
 
 
-def run_generate(
-    config: GenerateConfig, path: Path, out: Path | None, *, again: bool, as_json: bool, verbose: bool
-) -> int:
-    """Begin the run in `path`, or go on with it; write the best kernel below `out` (default: the run's folder).
+def run_generate(config: GenerateConfig, path: Path, *, again: bool, as_json: bool, verbose: bool) -> int:
+    """Begin the run in `path`, or go on with it; write the best kernel below `config.out` (default: the run's folder).
 
     0 where a right kernel was found, 1 where none is right, 3 where nothing was judged.
     """
@@ -75,7 +73,7 @@ def run_generate(
     if config.model.name is None:
         raise UsageError("name the model: --model NAME with --base-url, hf:PATH_OR_ID, or scripted:gallery")
     task = _named(load_task_named(config.task), config.task)
-    file = KernelFile.of(out or path, task)
+    file = KernelFile.of(Path(config.out) if config.out else path, task)
     with ExitStack() as stack:
         level = None if task.level is None else str(task.level)
         generation = _opened(stack, config, path, SuiteTask(task, level), file)

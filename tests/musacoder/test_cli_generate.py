@@ -20,7 +20,7 @@ from mooreeval import errors
 from mooreeval.candidate import NoCandidate
 from mooreeval.task import load_task
 from mooreeval.verdict import Status, Timing, Verdict
-from musacoder import cli
+from musacoder import cli, kernel_file
 from musacoder.config import SamplingConfig
 from musacoder.runlog import RunFolder
 
@@ -211,6 +211,51 @@ def test_a_kernel_is_written_where_it_is_wanted_and_never_over_another_file(gene
     assert "task.py is there already, and no kernel for this task" in refused.stderr
     assert (tmp_path / "task.py").read_text() == TASK
     assert generate("-n", "1", "--run", "c", "--out", "kernels").returncode == 0  # a later kernel for the same task
+
+
+def test_a_kernel_that_was_changed_by_hand_is_never_written_over(generate, tmp_path):
+    assert generate("-n", "1", "--run", "a", "--out", "k", answers=["correct"]).returncode == 0
+    kernel = tmp_path / "k/task.py"
+    kernel.write_text(kernel.read_text() + "# mine\n")
+    kept = [(f.name, f.read_bytes()) for f in sorted((tmp_path / "k").iterdir())]
+    for run in ("a", "b"):
+        refused = generate("-n", "1", "--run", run, "--out", "k")
+        assert refused.returncode == 2
+        assert "k/task.py was changed since it was written: move it away, or choose another --out" in refused.stderr
+        assert len(refused.stderr.strip().splitlines()) == 1
+    assert [(f.name, f.read_bytes()) for f in sorted((tmp_path / "k").iterdir())] == kept
+    kernel.unlink()
+    assert generate("-n", "1", "--run", "b", "--out", "k").returncode == 0
+    assert first_line(kernel) == "# correct"
+
+
+def test_a_kernel_whose_writing_was_cut_short_after_its_verdict_is_no_changed_one(generate, tmp_path, monkeypatch):
+    replace = kernel_file._replace
+
+    def cut_short(path: Path, text: str) -> None:
+        if path.suffix == ".py":
+            raise KeyboardInterrupt
+        replace(path, text)
+
+    assert generate("-n", "1", "--run", "a", "--out", "k", answers=["correct 1"]).returncode == 0
+    with monkeypatch.context() as patched:
+        patched.setattr(kernel_file, "_replace", cut_short)
+        assert generate("-n", "1", "--run", "b", "--out", "k", answers=["correct 2"]).returncode == 130
+    assert first_line(tmp_path / "k/task.py") == "# correct 1"
+    assert generate("--run", "b").returncode == 0
+    assert first_line(tmp_path / "k/task.py") == "# correct 2"
+
+
+def test_a_run_that_goes_on_remembers_where_its_kernel_goes(generate, tmp_path):
+    assert generate("-n", "1", "--run", "a", "--out", "k", answers=["correct"]).returncode == 0
+    (tmp_path / "k/task.py").unlink()
+    done = generate("--run", "a")
+    assert done.returncode == 0, done.stderr
+    assert "k/task.py is right" in done.stdout
+    assert first_line(tmp_path / "k/task.py") == "# correct"
+    assert not (tmp_path / "runs/a/task.py").exists()
+    assert generate("--run", "a", "--out", "other").returncode == 0  # where it goes may change
+    assert (tmp_path / "other/task.py").exists()
 
 
 @pytest.mark.parametrize(
