@@ -134,9 +134,9 @@ def _notes(metrics: Metrics) -> Iterator[str]:
         yield f"in no rate: {', '.join(unscored)}"
     for warned in metrics.warnings:
         yield f"{_of(warned.count, 'answer')}: {plain(' '.join(warned.name.split()), _WARNING_CHARACTERS)}"
-    failed = [f"{c.name} {c.count}" for c in metrics.causes if c.name.startswith(("no_answer", "not_"))]
-    if failed:
-        yield f"why: {', '.join(failed)}"
+    for failed in metrics.failures:
+        example = plain(" ".join(failed.example.split()), _WARNING_CHARACTERS)
+        yield f"{failed.name.replace('_', ' ')} {failed.count}{example and f', e.g. {example}'}"
     for what, names in (("weak", metrics.coverage.weak_tasks), ("refused", metrics.coverage.refused_tasks)):
         if names:
             yield f"tasks that can't tell right from wrong ({what}): {', '.join(names)}"

@@ -12,10 +12,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from support.cli import SCRIPTED, TASK, environment, musacoder
+from support.model_server import Reply, chat, refusal, serving
 from support.scripted_cli import ScriptedJudge
 from support.verdicts import verdict
 from support.writing import answer
@@ -202,7 +204,20 @@ def test_answers_that_did_not_come_are_counted_by_class_in_the_table(bench, work
     done = bench(*SMALL, "--samples", "2", "--run", "first")
     assert done.returncode == 0
     assert "in no rate: 2 unsupported, 2 not answered" in done.stdout
-    assert "why: not_answered: unknown_task 2" in done.stdout
+    told = "not answered: unknown task 2, e.g. no task of the script has its source in this prompt"
+    assert told in done.stdout.splitlines()
+
+
+def test_each_way_in_which_answers_failed_is_told_with_an_example(bench, work):
+    def reply(_request: dict[str, Any], number: int) -> Reply:
+        return chat("", reason="stop") if number == 0 else refusal(404, f"no such model: {number}")
+
+    with serving(reply) as server:
+        options = ("--model", "tiny", "--base-url", server.url, "--samples", "1", "--run", "first")
+        done = bench("bench", "--suite", "tasks", *options, "--set", "work.asking=1")
+    told = done.stdout.splitlines()
+    assert "not answered: refused 3, e.g. HTTP 404: no such model: 1" in told
+    assert any(line.startswith("no answer: empty 1, e.g. ") for line in told)
 
 
 def test_the_gallerys_answers_need_no_suite_but_the_gallery(bench, work, monkeypatch):
@@ -228,6 +243,7 @@ def test_where_nothing_could_be_judged_the_exit_code_says_so_and_again_tries_onc
     done = bench(*options)
     assert done.returncode == 3
     assert "in no rate: 2 not judged" in done.stdout
+    assert "not judged 2, e.g. the disk is full" in done.stdout.splitlines()
     assert "2 answers are asked for or judged again" in bench(*options, "--again").stderr
 
 

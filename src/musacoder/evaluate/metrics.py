@@ -94,6 +94,12 @@ class Count(Record):
     count: int
 
 
+class FailureCount(Count):
+    """Answers that failed in one way: "not_answered: refused", "no_answer: only_reasoning", "not_judged"."""
+
+    example: str  # what was told of the first of them, one line
+
+
 class OutcomeCount(Record):
     """Attempts of one turn with one outcome."""
 
@@ -190,6 +196,7 @@ class Metrics(Record):
     outcomes: tuple[OutcomeCount, ...] = ()
     warnings: tuple[Count, ...] = ()  # of the answers, by text: "asked m, answered by n", ...
     causes: tuple[Count, ...] = ()  # "illegal: no_kernel_launched", "runtime_error: race", ... over all attempts
+    failures: tuple[FailureCount, ...] = ()  # answers that did not come or could not be judged, the commonest first
     cost: Cost
     tasks: tuple[TaskResult, ...] = ()
 

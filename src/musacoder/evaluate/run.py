@@ -11,7 +11,7 @@ from musacoder.evaluate.families import UNKNOWN
 from musacoder.evaluate.metrics import Count, Coverage, Group, Metrics, TaskResult
 from musacoder.evaluate.outcomes import UNSCORED, Candidate, Outcome, candidates_of
 from musacoder.evaluate.rates import Bootstrap, fast_curves, group, measured_baselines
-from musacoder.evaluate.tallies import causes, cost, outcome_counts, turns_to_success, warnings
+from musacoder.evaluate.tallies import causes, cost, failures, outcome_counts, turns_to_success, warnings
 from musacoder.runlog import Judged, Manifest, Sample, TaskEntry
 
 _SEVERITY = ("refused", "weak", "admitted")
@@ -65,6 +65,7 @@ def evaluate(
         outcomes=outcome_counts(candidates),
         warnings=warnings(samples),
         causes=causes(candidates),
+        failures=failures(candidates, samples),
         cost=cost(samples, verdicts),
         tasks=tuple(_result(task) for task in tasks),
     )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from mooreeval.verdict import Verdict
-from musacoder.evaluate.metrics import Cost, Count, OutcomeCount, Spread, Turns
+from musacoder.evaluate.metrics import Cost, Count, FailureCount, OutcomeCount, Spread, Turns
 from musacoder.evaluate.outcomes import Attempt, Candidate, Outcome
-from musacoder.runlog import Judged, Sample
+from musacoder.runlog import Judged, Key, Sample
 
 CAUSES_SHOWN = 40
 WARNINGS_SHOWN = 8  # texts; a server may give a new one with every answer
@@ -32,6 +32,20 @@ def causes(candidates: Iterable[Candidate]) -> tuple[Count, ...]:
     )
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return tuple(Count(name=name, count=count) for name, count in ordered[:CAUSES_SHOWN])
+
+
+def failures(candidates: Iterable[Candidate], samples: Iterable[Sample]) -> tuple[FailureCount, ...]:
+    """In which ways answers failed to come or to be judged, the commonest first, each with what the first one told."""
+    told = {s.key: s.failure.message for s in samples if s.failure}
+    examples: dict[str, list[str]] = defaultdict(list)
+    for attempt in (a for c in candidates for a in c.attempts):
+        if attempt.outcome is Outcome.NOT_JUDGED:
+            examples[attempt.outcome.value].append(attempt.detail or "")
+        elif attempt.outcome in (Outcome.NOT_ANSWERED, Outcome.NO_ANSWER):
+            message = told.get(Key(attempt.task, attempt.index, attempt.turn), "")
+            examples[f"{attempt.outcome.value}: {attempt.detail}"].append(message)
+    ordered = sorted(examples.items(), key=lambda item: (-len(item[1]), item[0]))
+    return tuple(FailureCount(name=name, count=len(texts), example=texts[0]) for name, texts in ordered)
 
 
 def warnings(samples: Iterable[Sample]) -> tuple[Count, ...]:
