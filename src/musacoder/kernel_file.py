@@ -76,7 +76,7 @@ class KernelFile:
         try:
             self.code.parent.mkdir(parents=True, exist_ok=True)
             _replace(self.verdict, strict_json(document, indent=2) + "\n")
-            _replace(self.code, found.code.rstrip("\n") + "\n")
+            _replace(self.code, found.code)  # to the last blank line, else it is not what the verdict's hash is of
         except OSError as error:
             raise UsageError(f"cannot write {self.code}: {error.strerror or error}") from None
 

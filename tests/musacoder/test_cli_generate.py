@@ -229,6 +229,16 @@ def test_a_kernel_that_was_changed_by_hand_is_never_written_over(generate, tmp_p
     assert first_line(kernel) == "# correct"
 
 
+@pytest.mark.parametrize("end", ["", "\n\n\n", "  \n \n"])
+def test_a_kernel_is_what_was_judged_to_its_last_blank_line_and_so_no_changed_one(generate, tmp_path, end):
+    text = answer("correct").replace("\n```\n", f"{end}\n```\n")
+    (tmp_path / "script.json").write_text(json.dumps({"task.py": [text]}))
+    for _ in range(2):
+        done = generate("-n", "1", "--run", "a", "--out", "k")
+        assert done.returncode == 0, done.stderr
+    assert generate("-n", "1", "--run", "b", "--out", "k").returncode == 0
+
+
 def test_a_kernel_whose_writing_was_cut_short_after_its_verdict_is_no_changed_one(generate, tmp_path, monkeypatch):
     replace = kernel_file._replace
 
