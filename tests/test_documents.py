@@ -29,6 +29,7 @@ def blocks(text: str, language: str) -> list[str]:
 
 def run(*command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    environment.pop("COLUMNS", None)  # test runners set it, and what goes to a pipe is folded then
     return subprocess.run(
         [sys.executable, *command], cwd=cwd, env=environment, capture_output=True, text=True, timeout=900, check=False
     )
