@@ -10,13 +10,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from mooreeval.errors import UsageError
 from musacoder.models.config import ModelConfig
 from musacoder.models.replies import completion_of, one_line
 from musacoder.models.tokens import LOCAL_EXTRA, counted, load_tokenizer, prompt_ids
-from musacoder.models.types import Completion, Failure, FailureKind, Message, OnCompletion, Sampling
+from musacoder.models.types import Completion, Failure, FailureKind, Message, NamedModel, OnCompletion, Sampling
 
 if TYPE_CHECKING:
     from musacoder.models.generation import Checkpoint, Generated
@@ -30,7 +30,7 @@ class _Asked:
     sampling: Sampling
 
 
-class LocalModel:
+class LocalModel(NamedModel):
     """A model of transformers. Safe for several threads; see `types.Model`."""
 
     def __init__(self, path: str, config: ModelConfig | None = None) -> None:
@@ -43,16 +43,6 @@ class LocalModel:
         self._most, self._bytes_per_token = config.local.batch, config.bytes_per_token
         self._lock = threading.Lock()
         self._closed = threading.Event()
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
         return counted(self._tokenizer, messages, self._bytes_per_token)

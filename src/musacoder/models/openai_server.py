@@ -18,7 +18,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Generator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
@@ -30,7 +30,7 @@ from musacoder.models.faults import Fault, ReplyTooLarge, fault_of
 from musacoder.models.pace import Pace, backoff_seconds
 from musacoder.models.replies import read_reply
 from musacoder.models.tokens import token_counter
-from musacoder.models.types import Completion, Failure, FailureKind, Message, OnCompletion, Sampling
+from musacoder.models.types import Completion, Failure, FailureKind, Message, NamedModel, OnCompletion, Sampling
 
 OPENAI_URL = "https://api.openai.com/v1"
 OPENAI_KEY = "OPENAI_API_KEY"
@@ -59,7 +59,7 @@ class _Got:
     seconds: float
 
 
-class OpenAIServer:
+class OpenAIServer(NamedModel):
     """A model behind a server. Safe for several threads; see `types.Model`."""
 
     def __init__(self, name: str, config: ModelConfig | None = None) -> None:
@@ -76,16 +76,6 @@ class OpenAIServer:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._serve, name=f"model {name}", daemon=True)
         self._thread.start()
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
         return self._count(messages)

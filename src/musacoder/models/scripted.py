@@ -23,7 +23,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from mooreeval import gallery
 from mooreeval.candidate import Candidate
@@ -35,7 +35,7 @@ from mooreeval.verdict import Status
 from musacoder.models.config import ModelConfig
 from musacoder.models.replies import completion_of
 from musacoder.models.tokens import estimated_tokens, token_counter
-from musacoder.models.types import Completion, Failure, FailureKind, Message, OnCompletion, Sampling
+from musacoder.models.types import Completion, Failure, FailureKind, Message, NamedModel, OnCompletion, Sampling
 
 MAX_ANSWER_BYTES = 4 << 20
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -59,23 +59,13 @@ class ScriptedTask:
     answers: tuple[Answer, ...]
 
 
-class ScriptedModel:
+class ScriptedModel(NamedModel):
     """Answers from a list. Safe for several threads; see `types.Model`."""
 
     def __init__(self, name: str, tasks: Sequence[ScriptedTask], config: ModelConfig | None = None) -> None:
         self._name, self._tasks = name, tuple(tasks)
         self._count = token_counter(config or ModelConfig())
         self._is_closed = False
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
         return self._count(messages)

@@ -6,6 +6,7 @@ does is one of these, never an exception: one bad answer among thousands must no
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -129,3 +130,22 @@ class Model(Protocol):
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *exc: object) -> None: ...
+
+
+class NamedModel(ABC):
+    """What models of ours share: the name that they were opened by, and `with`, which closes them."""
+
+    _name: str
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    @abstractmethod
+    def close(self) -> None: ...
