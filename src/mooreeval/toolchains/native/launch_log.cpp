@@ -1,5 +1,6 @@
 // Counts the kernels that a candidate's module launches. Its calls of the CUDA runtime are redirected here by the
-// linker (`--wrap`), and go on to the real ones, unless launches are held: then they succeed and nothing runs. Needs no header of CUDA's: the types below are those of its C interface.
+// linker (`--wrap`), and go on to the real ones, unless launches are held: then they succeed and nothing runs. Needs no
+// header of CUDA's: the types below are those of its C interface.
 #include <cxxabi.h>
 
 #include <atomic>
