@@ -102,7 +102,7 @@ $(VENV)/.installed: $(INPUTS) | $(VENV)/.torch
 
 $(VENV)/.installed-dev: $(INPUTS) $(VENV)/.installed
 	@echo "installing the development tools into $(VENV)"
-	$(PIP) -e '.[dev,data]'
+	$(PIP) -e '.[dev,train]'
 	@touch $@
 
 .venv-cuda/.installed:
