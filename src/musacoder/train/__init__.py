@@ -1,0 +1,1 @@
+"""Training: SFT, RFT and reinforcement learning."""
