@@ -7,7 +7,7 @@
 
 `candidates` writes tasks, candidates and manifest.jsonl into a folder that is all the other phases need: the gallery;
 public answers, drawn by the seed from those to tasks that are cheap to judge; and typed mutants of the gallery's right
-candidates and of those answers (benchmarks/mutations.py). `judge` appends a line to BACKEND.jsonl as a run starts and
+candidates and of those answers (musacoder.data.mutations). `judge` appends a line to BACKEND.jsonl as a run starts and
 one as it ends; what has a verdict is skipped, so an interrupted phase goes on. Candidates are not timed.
 
 The rule of what counts, decided before anything was judged:
@@ -40,7 +40,6 @@ from typing import Any
 
 from agreement_report import report
 from leaderboard import answers
-from mutations import NOTHING, SILENT, Mutant, mutants
 
 from mooreeval import gallery
 from mooreeval.candidate import load_candidate
@@ -48,6 +47,7 @@ from mooreeval.config import load_config
 from mooreeval.errors import MooreError
 from mooreeval.task import load_task
 from mooreeval.verify import LocalVerifier
+from musacoder.data.mutations import NOTHING, SILENT, Mutant, mutants
 
 Row = dict[str, Any]
 

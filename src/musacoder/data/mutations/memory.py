@@ -8,21 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cuda_text import CudaText, Kernel
-from mutation_places import (
+from musacoder.data.mutations.places import (
     Place,
+    Rules,
     cut,
     guards,
     launches,
     longer_grids,
     one_line,
     replaced,
-    rule,
     shared_names,
-)  # fmt: skip
+)
+from musacoder.data.mutations.text import CudaText, Kernel
+
+rule = Rules()
 
 
-@rule("out_of_bounds", shown=True)
+@rule("out_of_bounds", "guard", shown=True)
 def guard_inclusive(text: CudaText) -> Iterator[Place]:
     """`i < n` becomes `i <= n`. The grid gets a block more, so thread n exists whatever n is, and it alone accesses
     one element (or row) past the end. A loop that strides over all numbers reaches n in any grid."""
@@ -33,7 +35,7 @@ def guard_inclusive(text: CudaText) -> Iterator[Place]:
             yield (replaced(text, guard.comparison, loose), *([] if guard.of_loop else grids))
 
 
-@rule("out_of_bounds", shown=True)
+@rule("out_of_bounds", "guard", shown=True)
 def guard_removed(text: CudaText) -> Iterator[Place]:
     """The guard's condition becomes constant. The grid gets a block more, so threads past n exist, and nothing else
     in the kernel compares their number."""
@@ -45,7 +47,7 @@ def guard_removed(text: CudaText) -> Iterator[Place]:
             yield ((tokens[guard.comparison - 1].start, tokens[guard.last].end, always), *grids)
 
 
-@rule("out_of_bounds", shown=True)
+@rule("out_of_bounds", "index", shown=True)
 def read_one_on(text: CudaText) -> Iterator[Place]:
     """`x[i]` is read as `x[i + 1]`, where i is the number that is guarded by `i < n` (or strides up to n) and the same
     index is written: the thread of the last element reads past the end."""
@@ -58,7 +60,7 @@ def read_one_on(text: CudaText) -> Iterator[Place]:
                 yield (replaced(text, at + 2, f"{guard.variable} + 1"),)
 
 
-@rule("race", shown=True)
+@rule("race", "barrier", shown=True)
 def barrier_removed(text: CudaText) -> Iterator[Place]:
     """A barrier of a block of several warps goes, one that orders a write of a shared array before a read of it by
     other threads, or a read before the next write of the same array."""
@@ -72,7 +74,7 @@ def barrier_removed(text: CudaText) -> Iterator[Place]:
                 yield (cut(text, at, at + 5),)
 
 
-@rule("race", shown=True)
+@rule("race", "barrier", shown=True)
 def atomic_made_plain(text: CudaText) -> Iterator[Place]:
     """`atomicAdd(&a[i], v)` becomes `a[i] += v`: where an atomic is used several threads add to one element, and
     nothing else orders them."""
@@ -86,7 +88,7 @@ def atomic_made_plain(text: CudaText) -> Iterator[Place]:
                 yield (begin, replaced(text, close, ""))
 
 
-@rule("shared_out_of_bounds", shown=True)
+@rule("shared_out_of_bounds", "memory", shown=True)
 def shared_one_short(text: CudaText) -> Iterator[Place]:
     """A launch asks for one element less of dynamic shared memory than the kernel uses: `n * sizeof(T)` bytes become
     `(n - 1) * sizeof(T)`, where n is the number of elements or, for several arrays, of one of them."""
@@ -96,7 +98,7 @@ def shared_one_short(text: CudaText) -> Iterator[Place]:
                 yield (replaced(text, at - 1, f"({text.text(at - 1)} - 1)"),)
 
 
-@rule("shared_out_of_bounds", shown=True)
+@rule("shared_out_of_bounds", "memory", shown=True)
 def shared_array_one_short(text: CudaText) -> Iterator[Place]:
     """`__shared__ float s[256]` becomes one element shorter, where a block has exactly 256 threads by a literal and
     the thread's number is the index of a write."""
@@ -109,7 +111,7 @@ def shared_array_one_short(text: CudaText) -> Iterator[Place]:
                 yield (replaced(text, at + 1, str(int(size) - 1)),)
 
 
-@rule("shared_out_of_bounds", shown=True)
+@rule("shared_out_of_bounds", "memory", shown=True)
 def shared_rows_one_short(text: CudaText) -> Iterator[Place]:
     """`__shared__ float s[T][T]` loses its last row, where a row for each `threadIdx.y` of the block is written, or
     for each number of a loop that starts there."""
@@ -123,7 +125,7 @@ def shared_rows_one_short(text: CudaText) -> Iterator[Place]:
                 yield (replaced(text, at + 4, f"{size} - 1"),)
 
 
-@rule("shared_out_of_bounds", shown=True)
+@rule("shared_out_of_bounds", "index", shown=True)
 def shared_store_one_on(text: CudaText) -> Iterator[Place]:
     """`s[t] = v` writes `s[t + 1]`, where t is the thread's number and s a shared array with an element for each
     thread of the block: the last thread writes past its end."""
@@ -134,7 +136,7 @@ def shared_store_one_on(text: CudaText) -> Iterator[Place]:
                 yield (replaced(text, at + 2, f"{text.text(at + 2)} + 1"),)
 
 
-@rule("uninitialized", shown=True)
+@rule("uninitialized", "memory", shown=True)
 def output_not_zeroed(text: CudaText) -> Iterator[Place]:
     """`torch::zeros` becomes `torch::empty` where a kernel adds to its output by atomics: it adds to what was there
     before."""
@@ -145,7 +147,7 @@ def output_not_zeroed(text: CudaText) -> Iterator[Place]:
         yield (replaced(text, at + 2, "empty"),)
 
 
-@rule("divergent_barrier", shown=True)
+@rule("divergent_barrier", "barrier", shown=True)
 def barrier_in_branch(text: CudaText) -> Iterator[Place]:
     """A barrier is reached by the even threads of a block only."""
     for kernel in text.kernels:

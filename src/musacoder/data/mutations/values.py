@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cuda_text import CudaText
-from mutation_places import (
+from musacoder.data.mutations.places import (
     NOTHING,
     Place,
+    Rules,
     cut,
     guards,
     launches,
@@ -18,16 +18,18 @@ from mutation_places import (
     one_line,
     replaced,
     rounded_up,
-    rule,
     shared_names,
     thread_indices,
-)  # fmt: skip
+)
+from musacoder.data.mutations.text import CudaText
+
+rule = Rules()
 
 _ZEROS = ("0", "0.", "0.0", "0.f", "0.0f")
 _PLAIN = (*_ZEROS, "1", "1.", "1.0", "1.f", "1.0f", "2.0f", "2.f", "2.0")
 
 
-@rule("wrong_values")
+@rule("wrong_values", "value")
 def accumulator_starts_at_one(text: CudaText) -> Iterator[Place]:
     """`float sum = 0` starts at 1, where sum is added to later."""
     for kernel in text.kernels:
@@ -37,7 +39,7 @@ def accumulator_starts_at_one(text: CudaText) -> Iterator[Place]:
                 yield (replaced(text, at + 2, "1"),)
 
 
-@rule("wrong_values")
+@rule("wrong_values", "value")
 def maximum_starts_at_zero(text: CudaText) -> Iterator[Place]:
     """A running maximum starts at 0 instead of the lowest number."""
     for kernel in text.kernels:
@@ -50,7 +52,7 @@ def maximum_starts_at_zero(text: CudaText) -> Iterator[Place]:
                 yield (cut(text, at + 1, end - 1), (text.tokens[end].start, text.tokens[end].start, "0"))
 
 
-@rule("wrong_values")
+@rule("wrong_values", "value")
 def sign_of_sum(text: CudaText) -> Iterator[Place]:
     """`+=` becomes `-=` at a local variable."""
     for kernel in text.kernels:
@@ -63,7 +65,7 @@ def sign_of_sum(text: CudaText) -> Iterator[Place]:
 _FLOATING = ("float", "scalar_t", "T", "double")
 
 
-@rule("wrong_values")
+@rule("wrong_values", "value")
 def sign_of_term(text: CudaText) -> Iterator[Place]:
     """`x[i] + y` becomes `x[i] - y`, or the other way round, after an element of an array."""
     for kernel in text.kernels:
@@ -74,7 +76,7 @@ def sign_of_term(text: CudaText) -> Iterator[Place]:
                     yield (replaced(text, at + 1, other),)
 
 
-@rule("wrong_values")
+@rule("wrong_values", "value")
 def greatest_for_least(text: CudaText) -> Iterator[Place]:
     """`fmaxf` becomes `fminf`, `max` `min`, or the other way round."""
     swap = {"fmaxf": "fminf", "fminf": "fmaxf", "max": "min", "min": "max"}
@@ -84,7 +86,7 @@ def greatest_for_least(text: CudaText) -> Iterator[Place]:
                 yield (replaced(text, at, swap[text.text(at)]),)
 
 
-@rule("wrong_values")
+@rule("wrong_values", "value")
 def comparison_turned(text: CudaText) -> Iterator[Place]:
     """`v > 0 ? a : b` becomes `v < 0 ? a : b`."""
     for kernel in text.kernels:
@@ -94,7 +96,7 @@ def comparison_turned(text: CudaText) -> Iterator[Place]:
                     yield (replaced(text, at, other),)
 
 
-@rule("wrong_values")
+@rule("wrong_values", "guard")
 def loop_one_short(text: CudaText) -> Iterator[Place]:
     """`for (...; k < n; ...)` ends one step earlier; not a loop over a thread's own numbers."""
     for kernel in text.kernels:
@@ -104,7 +106,7 @@ def loop_one_short(text: CudaText) -> Iterator[Place]:
                 yield (replaced(text, at + 3, f"{text.text(at + 3)} - 1"),)
 
 
-@rule("wrong_values")
+@rule("wrong_values", "operator")
 def factor_dropped(text: CudaText) -> Iterator[Place]:
     """`... * scale;` or `... / n;` loses its last factor."""
     for kernel in text.kernels:
@@ -114,7 +116,7 @@ def factor_dropped(text: CudaText) -> Iterator[Place]:
                     yield (cut(text, at, at + 1),)
 
 
-@rule("wrong_values")
+@rule("wrong_values", "index")
 def indices_swapped(text: CudaText) -> Iterator[Place]:
     """`a[row * n + col]` becomes `a[col * n + row]`."""
     for kernel in text.kernels:
@@ -123,7 +125,7 @@ def indices_swapped(text: CudaText) -> Iterator[Place]:
             yield (replaced(text, at + 2, col), replaced(text, at + 6, row))
 
 
-@rule("wrong_values")
+@rule("wrong_values", "index")
 def index_of_first_block(text: CudaText) -> Iterator[Place]:
     """`blockIdx.x * blockDim.x + threadIdx.x` forgets the block's number."""
     for kernel in text.kernels:
@@ -132,7 +134,7 @@ def index_of_first_block(text: CudaText) -> Iterator[Place]:
                 yield (cut(text, at, at + 7),)
 
 
-@rule("wrong_values")
+@rule("wrong_values", "index")
 def index_stride_wrong(text: CudaText) -> Iterator[Place]:
     """`blockIdx.x * blockDim.x` becomes `blockIdx.x * 1`, so that blocks overlap."""
     for kernel in text.kernels:
@@ -141,7 +143,7 @@ def index_stride_wrong(text: CudaText) -> Iterator[Place]:
                 yield (replaced(text, at + 4, "1"), cut(text, at + 5, at + 6))
 
 
-@rule("wrong_values")
+@rule("wrong_values", "guard")
 def tail_dropped(text: CudaText) -> Iterator[Place]:
     """The number of blocks is rounded down."""
     for close, plus, _ in rounded_up(text):
@@ -149,7 +151,7 @@ def tail_dropped(text: CudaText) -> Iterator[Place]:
             yield ((text.tokens[plus].start, text.tokens[close].start, ""),)
 
 
-@rule("wrong_values")
+@rule("wrong_values", "value")
 def shuffle_starts_at_eight(text: CudaText) -> Iterator[Place]:
     """A reduction over a warp leaves out its first step."""
     for kernel in text.kernels:
@@ -157,7 +159,7 @@ def shuffle_starts_at_eight(text: CudaText) -> Iterator[Place]:
             yield (replaced(text, at + 1, "8"),)
 
 
-@rule("wrong_values")
+@rule("wrong_values", "value")
 def tree_starts_at_quarter(text: CudaText) -> Iterator[Place]:
     """A reduction over a block leaves out its first step: `blockDim.x / 2` becomes `blockDim.x / 4`."""
     for kernel in text.kernels:
@@ -167,7 +169,7 @@ def tree_starts_at_quarter(text: CudaText) -> Iterator[Place]:
             yield (replaced(text, at + 5, "2"),)
 
 
-@rule("wrong_values")
+@rule("wrong_values", "index")
 def shuffle_turned(text: CudaText) -> Iterator[Place]:
     """A shuffle down or across becomes one up."""
     for kernel in text.kernels:
@@ -176,7 +178,7 @@ def shuffle_turned(text: CudaText) -> Iterator[Place]:
                 yield (replaced(text, at, "__shfl_up_sync"),)
 
 
-@rule("wrong_values")
+@rule("wrong_values", "value")
 def constant_changed(text: CudaText) -> Iterator[Place]:
     """A constant with a fraction in a kernel is ten per cent larger."""
     for kernel in text.kernels:
@@ -188,7 +190,7 @@ def constant_changed(text: CudaText) -> Iterator[Place]:
                 yield (replaced(text, at, f"{float(number.rstrip('fF')) * 1.1:.6g}{suffix}"),)
 
 
-@rule("wrong_values")
+@rule("wrong_values", "index")
 def stride_doubled(text: CudaText) -> Iterator[Place]:
     """A loop that strides by the block, `k += blockDim.x`, strides by twice as much."""
     for kernel in text.kernels:
@@ -196,14 +198,14 @@ def stride_doubled(text: CudaText) -> Iterator[Place]:
             yield (replaced(text, at + 1, "2 * blockDim"),)
 
 
-@rule("runtime_error")
+@rule("runtime_error", "dtype")
 def pointer_of_other_type(text: CudaText) -> Iterator[Place]:
     """`x.data_ptr<float>()` asks for doubles and casts their address."""
     for at in text.find("ID . data_ptr < float > ( )"):
         yield ((text.tokens[at].start, text.tokens[at].start, "(float*)"), replaced(text, at + 4, "double"))
 
 
-@rule("compile_error")
+@rule("compile_error", "syntax")
 def name_misspelt(text: CudaText) -> Iterator[Place]:
     """A letter of a name is doubled where a thread's number is used."""
     for kernel in text.kernels:
@@ -213,7 +215,7 @@ def name_misspelt(text: CudaText) -> Iterator[Place]:
                 yield (replaced(text, uses[-1], name + name[-1]),)
 
 
-@rule("compile_error")
+@rule("compile_error", "syntax")
 def argument_missing(text: CudaText) -> Iterator[Place]:
     """A launch passes one argument less."""
     for _, _, opening, closing in launches(text):
@@ -222,7 +224,7 @@ def argument_missing(text: CudaText) -> Iterator[Place]:
             yield ((text.tokens[commas[-1]].start, text.tokens[closing].start, _breaks(text, commas[-1], closing)),)
 
 
-@rule("compile_error")
+@rule("compile_error", "syntax")
 def semicolon_missing(text: CudaText) -> Iterator[Place]:
     """The first statement of a kernel that stores something ends without its semicolon."""
     for kernel in text.kernels:
@@ -233,7 +235,7 @@ def semicolon_missing(text: CudaText) -> Iterator[Place]:
                 break
 
 
-@rule("launch_error")
+@rule("launch_error", "launch")
 def block_too_large(text: CudaText) -> Iterator[Place]:
     """A block of 2048 threads, twice as many as a device takes."""
     for at in text.host:
@@ -247,7 +249,7 @@ def block_too_large(text: CudaText) -> Iterator[Place]:
                 yield (replaced(text, at + 1, "2048"),)
 
 
-@rule("no_launch")
+@rule("no_launch", "launch")
 def launch_missing(text: CudaText) -> Iterator[Place]:
     """A launch stands behind a condition that never holds."""
     for opening, _, _, _ in launches(text):
@@ -255,7 +257,7 @@ def launch_missing(text: CudaText) -> Iterator[Place]:
             yield ((text.tokens[opening - 1].start, text.tokens[opening - 1].start, "if (false) "),)
 
 
-@rule(NOTHING)
+@rule(NOTHING, "harmless")
 def grid_longer(text: CudaText) -> Iterator[Place]:
     """One block more than is needed, where every kernel guards the thread's number."""
     guarded = {guard.kernel for guard in guards(text)}
@@ -264,7 +266,7 @@ def grid_longer(text: CudaText) -> Iterator[Place]:
         yield tuple(edits)
 
 
-@rule(NOTHING)
+@rule(NOTHING, "harmless")
 def barrier_doubled(text: CudaText) -> Iterator[Place]:
     """A barrier stands twice."""
     for kernel in text.kernels:
@@ -272,7 +274,7 @@ def barrier_doubled(text: CudaText) -> Iterator[Place]:
             yield (replaced(text, at + 4, "; __syncthreads();"),)
 
 
-@rule(NOTHING)
+@rule(NOTHING, "harmless")
 def block_halved(text: CudaText) -> Iterator[Place]:
     """Half as many threads in a block, where nothing but the launch knows the number."""
     numbers = [token.text for token in text.tokens if token.kind == "number"]

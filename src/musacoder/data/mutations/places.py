@@ -4,39 +4,57 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Literal, Protocol
 
-from cuda_text import CudaText, Kernel
+from musacoder.data.mutations.text import CudaText, Kernel
 
 Edit = tuple[int, int, str]  # offsets in the file, and what stands there instead
 Place = tuple[Edit, ...]
-Finder = Callable[[CudaText], Iterator[Place]]
+
+
+class Finder(Protocol):
+    """Where in a text a rule applies; its name is the rule's."""
+
+    __name__: str
+
+    def __call__(self, text: CudaText, /) -> Iterator[Place]: ...
+
 
 # What a kernel may do and still return right values on a GPU, so that a GPU's verdict cannot be the measure.
 SILENT = ("race", "out_of_bounds", "shared_out_of_bounds", "uninitialized", "divergent_barrier", "misaligned")
 NOTHING = "nothing"  # planted by a change that keeps a right candidate right
 
 
+# What a model gets wrong, by the part of a kernel that it is about. A harmless change is none of it.
+Kind = Literal[
+    "index", "guard", "barrier", "memory", "dtype", "operator", "value", "launch", "syntax", "fallback", "harmless"
+]
+
+
 @dataclass(frozen=True)
 class Rule:
+    """One typed change. `shown`: what it plants follows from the text alone; `argument` says why."""
+
     name: str
     planted: str
+    kind: Kind
     shown: bool
     argument: str
     places: Finder
 
 
-RULES: dict[str, Rule] = {}
+class Rules(dict[str, Rule]):
+    """Rules by their names, in the order in which they were registered."""
 
+    def __call__(self, planted: str, kind: Kind, *, shown: bool = False) -> Callable[[Finder], Finder]:
+        """Register a finder under its own name; its docstring is the argument for what it plants."""
 
-def rule(planted: str, *, shown: bool = False) -> Callable[[Finder], Finder]:
-    """Register a finder under its own name; its docstring is the argument for what it plants."""
+        def register(finder: Finder) -> Finder:
+            name, argument = finder.__name__, " ".join((finder.__doc__ or "").split())
+            self[name] = Rule(name, planted, kind, shown, argument, finder)
+            return finder
 
-    def register(finder: Finder) -> Finder:
-        name, argument = finder.__name__, " ".join((finder.__doc__ or "").split())
-        RULES[name] = Rule(name, planted, shown, argument, finder)
-        return finder
-
-    return register
+        return register
 
 
 def replaced(text: CudaText, index: int, new: str) -> Edit:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 
 import pytest
-from mutations import NOTHING, RULES, SILENT, Mutant, mutants
 from support.mutation_specimens import MORE, SOFTMAX, STRIDE, TASK
 
 from mooreeval.candidate import Candidate
 from mooreeval.config import load_config
 from mooreeval.task import make_task
 from mooreeval.verify import LocalVerifier
+from musacoder.data.mutations import MEASURED, NOTHING, RULES, SILENT, Mutant, mutants, mutants_of_task
 
 ALL = {"softmax": SOFTMAX, "more": MORE, "stride": STRIDE}
 
@@ -51,6 +51,17 @@ EXPECTED = {
     "semicolon_missing": ("softmax", "s[tid] = best;", "s[tid] = best"),
     "block_too_large": ("stride", "threads = 256;", "threads = 2048;"),
     "launch_missing": ("stride", "relu<<<40", "if (false) relu<<<40"),
+    "statement_dropped": ("more", "sum = sum * scale;", ""),
+    "function_dropped": (
+        "softmax",
+        "expf(x[blockIdx.x * cols + c] - best) / s[0]",
+        "(x[blockIdx.x * cols + c] - best) / s[0]",
+    ),
+    "bound_dropped": ("stride", "fmaxf(x[i], 0.0f)", "(x[i])"),
+    "operand_dropped": ("more", "] + b[col];", "]  ;"),
+    "number_made_whole": ("softmax", "float sum = 0.0f;", "int sum = 0.0f;"),
+    "pointer_made_double": ("stride", "fmaxf(x[i]", "fmaxf(((const double*)x)[i]"),
+    "output_of_other_type": ("more", "a.options()", "a.options().dtype(torch::kFloat64)"),
     "grid_longer": (
         "more",
         "cols + block.x - 1) / block.x, (rows + 15) / 16)",
@@ -62,11 +73,40 @@ EXPECTED = {
 
 
 def of(rule: str, code: str) -> list[Mutant]:
-    return [mutant for mutant in mutants(code) if mutant.rule.name == rule]
+    return [mutant for mutant in mutants(code, RULES) if mutant.rule.name == rule]
 
 
 def test_every_rule_has_an_expectation():
-    assert set(EXPECTED) == set(RULES)
+    assert set(EXPECTED) == {name for name, rule in RULES.items() if rule.kind != "fallback"}
+
+
+def test_what_simulator_and_gpu_are_compared_on_stays_what_it_was():
+    assert set(MEASURED) < set(RULES) and len(MEASURED) == 37
+    assert not any(rule.kind in ("operator", "fallback") for name, rule in MEASURED.items() if name != "factor_dropped")
+
+
+def test_every_kind_of_mistake_is_planted():
+    kinds = {"index", "guard", "barrier", "memory", "dtype", "operator", "value", "launch", "syntax", "fallback"}
+    assert {rule.kind for rule in RULES.values() if rule.planted != NOTHING} == kinds
+
+
+@pytest.mark.parametrize(
+    ("rule", "was", "now"),
+    [
+        ("forward_by_pytorch", "return ext.run(x)", "return torch.softmax(x, dim=1)"),
+        ("result_by_operator", "return ext.run(x)", "return torch.add(ext.run(x), 0)"),
+        ("operator_in_cpp", "    return z;", "    return z.add(0);"),
+    ],
+)
+def test_a_fallback_lets_pytorch_compute_and_stays_python(rule: str, was: str, now: str):
+    (mutant,) = [m for m in mutants_of_task(TASK, SOFTMAX) if m.rule.name == rule]
+    ast.parse(mutant.code)
+    assert was in SOFTMAX and was not in mutant.code and now in mutant.code
+    assert "class ModelNew" in mutant.code and "class Model(" not in mutant.code
+
+
+def test_what_plants_nothing_is_no_mutant_of_a_task():
+    assert all(m.rule.planted != NOTHING for m in mutants_of_task(TASK, SOFTMAX))
 
 
 @pytest.mark.parametrize("rule", EXPECTED)
@@ -93,7 +133,7 @@ def test_mutants_are_all_different_and_come_in_the_same_order_each_time():
 
 
 def test_whatever_a_gpu_may_run_without_a_trace_is_planted_by_argument():
-    for rule in RULES.values():
+    for rule in MEASURED.values():
         assert rule.shown == (rule.planted in SILENT), rule.name
         assert rule.argument.endswith(".")
 
