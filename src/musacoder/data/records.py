@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from functools import cached_property
 from typing import Literal, Self
 
-from pydantic import ConfigDict, model_validator
+from pydantic import model_validator
 
 from mooreeval.hashing import content_hash
 from mooreeval.verdict import Record
@@ -43,8 +42,6 @@ class Program(Record):
     backend of a verdict.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(cached_property,))
-
     schema_version: Literal[1] = SCHEMA_VERSION
     task_code: str  # the KernelBench format
     candidate_code: str  # a whole file: load_inline and ModelNew
@@ -59,12 +56,12 @@ class Program(Record):
     status: str | None = None
     judged_by: str | None = None
 
-    @cached_property
+    @property
     def task_hash(self) -> str:
         """`mooreeval.task.Task.task_hash` of the task."""
         return content_hash(self.task_code)
 
-    @cached_property
+    @property
     def program_hash(self) -> str:
         """SHA-256 (hex) over both codes: equal programs are one, whoever wrote them."""
         return content_hash([self.task_code, self.candidate_code])
@@ -80,8 +77,6 @@ class Turn(Record):
 class Row(Record):
     """One sample to train on: the loss is on `completion` alone, everything before it is context."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(cached_property,))
-
     schema_version: Literal[1] = SCHEMA_VERSION
     kind: RowKind
     prompt: tuple[Turn, ...]
@@ -95,7 +90,7 @@ class Row(Record):
     licence: str
     facts: Mapping[str, str | int | float | bool | None] = {}  # what the judge measured or said, by name
 
-    @cached_property
+    @property
     def row_hash(self) -> str:
         """SHA-256 (hex) over the conversation."""
         return content_hash([[t.role, t.content] for t in (*self.prompt, *self.completion)])

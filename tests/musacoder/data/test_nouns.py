@@ -52,6 +52,7 @@ def test_equal_programs_are_one_whoever_wrote_them() -> None:
     one = Program(task_code="t", candidate_code="c", family="f", source="author", licence="Apache-2.0", graph=_graph())
     other = Program(task_code="t", candidate_code="c", family="f", source="teacher:x", licence="MIT")
     assert one.program_hash == other.program_hash
+    assert one.model_copy(update={"candidate_code": "d"}).program_hash != one.program_hash
     assert Program.model_validate_json(one.model_dump_json()) == one
 
 

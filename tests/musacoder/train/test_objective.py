@@ -34,7 +34,7 @@ def test_prime_echo_without_an_anchor_is_the_best_turn() -> None:
 
 @pytest.mark.parametrize(("scores", "passed"), [([], []), ([1.0], []), ([NAN], [False]), ([math.inf], [True])])
 def test_what_is_no_trajectory_has_no_reward(scores: list, passed: list) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"no trajectory|not all numbers"):
         prime_echo(scores, passed)
 
 
