@@ -153,10 +153,13 @@ def wheel(tmp_path_factory) -> list[str]:
         return archive.namelist()
 
 
-DATA = ["simulator/include", "simulator/runtime", "simulator/device", "gallery"]
+DATA = [
+    *(f"mooreeval/{name}" for name in ("simulator/include", "simulator/runtime", "simulator/device", "gallery")),
+    *(f"musacoder/prompts/{name}" for name in ("templates", "compact")),
+]
 
 
-@pytest.mark.parametrize("folder", [*(f"mooreeval/{name}" for name in DATA), "musacoder/prompts/templates"])
+@pytest.mark.parametrize("folder", DATA)
 def test_a_wheel_holds_all_that_is_compiled_judged_or_rendered_on_the_users_machine(wheel, folder):
     source = ROOT / "src" / folder
     files = [f for f in source.rglob("*") if f.is_file() and "__pycache__" not in f.parts]

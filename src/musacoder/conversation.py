@@ -38,7 +38,7 @@ class Conversation:
 
     def _described(self, task: Task) -> TaskMetadata | None:
         """What its tensors look like, once for each task; None where that can't be told or is not wanted."""
-        if not self._config.metadata:
+        if not self._config.shows_metadata:
             return None
         with self._guard:
             lock = self._describing.setdefault(task.task_hash, threading.Lock())

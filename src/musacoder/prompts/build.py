@@ -97,7 +97,7 @@ class _Builder:
             raise ValueError("a turn that follows needs the turns before it")
         self._task, self._history, self._last = task, tuple(history), last
         self._config, self._target, self._count = config, target, count_tokens
-        self._metadata = metadata if config.metadata else None
+        self._metadata = metadata if config.shows_metadata else None
         self._templates = Templates(config.templates)
         self._codes = [_code(turn.answer) for turn in self._history]
 
@@ -116,8 +116,9 @@ class _Builder:
         )
 
     def _whole(self) -> Draft:
-        config = self._config
-        return Draft(config.listed, config.example, self._metadata is not None, config.steps, config.turns)
+        config, full = self._config, not self._config.is_compact
+        example, steps = config.example and full, config.steps and full
+        return Draft(config.listed, example, self._metadata is not None, steps, config.turns)
 
     def _stages(self, whole: Draft) -> Iterator[Draft]:
         """From everything to the least that still makes sense; each leaves out one more thing."""
@@ -189,9 +190,9 @@ class _Builder:
     def _messages(self, draft: Draft) -> tuple[Message, ...]:
         system = self._templates.render("system.md.j2", target=self._target)
         first = self._first(draft)
-        if not self._config.system:
+        if system and not self._config.system:
             first = f"{system}\n\n{first}"
-        head = [Message("system", system)] if self._config.system else []
+        head = [Message("system", system)] if system and self._config.system else []
         return (*head, Message("user", first), *self._following(draft))
 
     def _first(self, draft: Draft) -> str:

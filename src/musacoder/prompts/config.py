@@ -10,12 +10,16 @@ from pydantic import Field
 from mooreeval.config import Count, Whole
 from mooreeval.verdict import Record
 
+COMPACT = Path("compact")  # a name of `templates`, not a folder
+
 
 class PromptConfig(Record):
     """What prompts say, and how long they may be."""
 
     templates: Path | None = Field(
-        None, description="Folder with templates of your own; those that are not in it are the bundled ones."
+        None,
+        description="Folder with templates of your own; those that are not in it are the bundled ones. `compact`: a "
+        "built-in set for models of a few million parameters, of little more than the task.",
     )
     tokens: Annotated[Count, Field(ge=256)] = Field(
         16384, description="Most tokens of a prompt, the conversation before it included."
@@ -32,3 +36,13 @@ class PromptConfig(Record):
     answer_characters: Annotated[Count, Field(ge=200)] = Field(
         2000, description="What is left at least of an earlier answer that has to be cut."
     )
+
+    @property
+    def shows_metadata(self) -> bool:
+        """Whether tensors are told, and so have to be asked for: small models read shapes in the task itself."""
+        return self.metadata and not self.is_compact
+
+    @property
+    def is_compact(self) -> bool:
+        """Whether the templates hold neither example nor metadata nor steps, whatever their switches say."""
+        return self.templates == COMPACT

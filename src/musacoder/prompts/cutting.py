@@ -25,6 +25,32 @@ def cut_in_the_middle(text: str, characters: int, *, mark: str = "[... {} charac
     return f"{head}{line}{end}{missing}\n{again}{tail}"
 
 
+def brief(text: str, lines: int = 4, width: int = 160) -> str:
+    """The first lines of a judge's feedback, for a model that can't read more.
+
+    Of a quotation one line is left, without its fence: the one that a mark points out, else the last.
+    """
+    kept: list[str] = []
+    marks, quoted = "", list[str]()
+    for line in text.splitlines():
+        found = _FENCE.match(line)
+        if not marks and found:
+            marks, quoted = found[1], []
+        elif marks and found and found[1].startswith(marks):
+            kept += _pointed_out(quoted)
+            marks = ""
+        elif marks:
+            quoted.append(line)
+        elif line.strip():
+            kept.append(line.strip())
+    return "\n".join(line[:width] for line in kept[:lines])
+
+
+def _pointed_out(quoted: list[str]) -> list[str]:
+    marked = [line for line in quoted if line.startswith(">")] or [line for line in quoted if line.strip()][-1:]
+    return [line.lstrip("> ").strip() for line in marked[:1]]
+
+
 def _open_fence(text: str) -> str:
     """The marks that would close a fence which is open at the end of the text; empty where none is."""
     marks = ""

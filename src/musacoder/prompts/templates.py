@@ -1,4 +1,7 @@
-"""The texts of prompts: Jinja2 templates of this package, each of which a user's folder may replace."""
+"""The texts of prompts: Jinja2 templates of this package, each of which a user's folder may replace.
+
+Beside the bundled ones there is a built-in set for models of a few million parameters, `compact`.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,20 @@ import jinja2
 from mooreeval.errors import UsageError
 from mooreeval.feedback import fenced
 from mooreeval.hashing import content_hash
+from musacoder.prompts.config import COMPACT
+from musacoder.prompts.cutting import brief
 from musacoder.prompts.target import Target
 
 FOLDER = Path(__file__).parent / "templates"
+BUILT_IN = {COMPACT: Path(__file__).parent / "compact"}
 
 
 class Templates:
     """Renders by name. A folder of one's own may hold some of the names; anything else in it is an error."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        """Raises UsageError where the folder is none, or a file in it is no template of a prompt."""
+        """`folder` may be the name of a built-in set. UsageError where it is none, or a file in it is no template."""
+        folder = BUILT_IN.get(folder, folder) if folder else None
         if folder is not None:
             _require_known(folder)
         self._folders = tuple(f for f in (folder, FOLDER) if f is not None)
@@ -66,6 +73,7 @@ def _environment(folders: tuple[Path, ...]) -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     environment.filters["fence"] = fence
+    environment.filters["brief"] = brief
     return environment
 
 
