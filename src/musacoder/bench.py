@@ -15,12 +15,12 @@ from musacoder.config import BenchConfig
 from musacoder.conversation import Conversation
 from musacoder.models import Model
 from musacoder.models.opening import open_model
-from musacoder.pipeline import Ledger, Pipeline, Told
+from musacoder.pipeline import Ledger, NoMoreAnswers, Pipeline, Told
 from musacoder.pipeline.pipeline import Parts
 from musacoder.preparation import announce_preparation
 from musacoder.progress import progress
 from musacoder.runlog import RunFolder
-from musacoder.session import closing, manifest_of, opened, shown_run, tell
+from musacoder.session import closing, manifest_of, opened, shown_run, stopped, tell
 from musacoder.suites import GALLERY, Suite, load_suite
 from musacoder.summary import metrics_of, print_metrics
 
@@ -49,6 +49,8 @@ def run_bench(config: BenchConfig, path: Path, *, again: bool, as_json: bool, ve
         except KeyboardInterrupt:
             tell(f"go on with: musacoder bench --run {shown_run(path)}")
             raise
+        except NoMoreAnswers as error:
+            raise stopped(error, "bench", path) from None
         return _told(run, suite, as_json=as_json)
 
 

@@ -57,6 +57,9 @@ class WorkConfig(Record):
     asking: Annotated[Count, Field(le=1024)] = Field(8, description="Prompts that are asked at once.")
     judging: Annotated[Count, Field(le=64)] = Field(2, description="Answers that are judged at once.")
     waiting: Count = Field(64, description="Answers that may wait for a judge before asking pauses.")
+    failing: Count | None = Field(
+        10, description="Prompts in a row that get no answer by the server's doing, before asking ends; none: never."
+    )
 
 
 class _Loop(Record):
@@ -106,6 +109,7 @@ FREE = (
     "out",
     "work",
     "model.server.api_key_env",
+    "model.server.base_url",
     "model.server.concurrency",
     "model.server.requests_per_minute",
     "model.server.connect_seconds",

@@ -29,12 +29,12 @@ from musacoder.config import GenerateConfig
 from musacoder.improving import Improving, Result, best_of, is_spent, next_turn, optimisation_turns, results_of
 from musacoder.kernel_file import KernelFile
 from musacoder.models.opening import open_model
-from musacoder.pipeline import Ledger, Pipeline, Told
+from musacoder.pipeline import Ledger, NoMoreAnswers, Pipeline, Told
 from musacoder.pipeline.pipeline import Parts
 from musacoder.preparation import announce_preparation
 from musacoder.progress import progress
 from musacoder.runlog import RunFolder
-from musacoder.session import closing, manifest_of, opened, shown_run, tell
+from musacoder.session import closing, manifest_of, opened, shown_run, stopped, tell
 from musacoder.suites import SuiteTask
 
 OK, NONE_RIGHT, NOT_JUDGED = 0, 1, 3
@@ -84,6 +84,8 @@ def run_generate(config: GenerateConfig, path: Path, *, again: bool, as_json: bo
         except KeyboardInterrupt:
             tell(f"go on with: musacoder generate --run {shown_run(path)}")
             raise
+        except NoMoreAnswers as error:
+            raise stopped(error, "generate", path) from None
         return _told(generation, as_json=as_json)
 
 

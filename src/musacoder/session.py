@@ -17,6 +17,7 @@ from mooreeval.hashing import content_hash
 from mooreeval.verify import LocalVerifier, versions
 from musacoder.config import FREE, BenchConfig, GenerateConfig, plain, read_config
 from musacoder.models import Model
+from musacoder.pipeline import NoMoreAnswers
 from musacoder.prompts import Templates
 from musacoder.runlog import Manifest, RunFolder, TaskEntry
 from musacoder.suites import SuiteTask
@@ -107,6 +108,12 @@ def closing(model: Model, verifier: LocalVerifier) -> Callable[[], None]:
         verifier.close()
 
     return close
+
+
+def stopped(error: NoMoreAnswers, command: str, path: Path) -> NoMoreAnswers:
+    """The error with how to go on."""
+    more = " (--again asks for what failed too)"
+    return NoMoreAnswers(f"stopped: {error}; go on with: musacoder {command} --run {shown_run(path)}{more}")
 
 
 def tell(line: str) -> None:

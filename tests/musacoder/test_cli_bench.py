@@ -220,6 +220,30 @@ def test_each_way_in_which_answers_failed_is_told_with_an_example(bench, work):
     assert any(line.startswith("no answer: empty 1, e.g. ") for line in told)
 
 
+def test_a_server_that_is_not_there_ends_the_run_with_one_line_and_another_address_goes_on_with_it(bench, work):
+    quick = ("--set", "model.server.retry.start_seconds=0.1", "--set", "model.server.retry.first_seconds=0.01")
+    options = ("--model", "tiny", "--base-url", "http://127.0.0.1:9/v1", "--samples", "3", "--run", "first", *quick)
+    done = bench("bench", "--suite", "tasks", *options)
+    assert (done.returncode, done.stdout) == (3, "")
+    told = done.stderr.strip().splitlines()
+    assert [line for line in told if "stopped" in line] == told[-1:]
+    assert "unreachable: no connection to 127.0.0.1:9" in told[-1]
+    assert told[-1].endswith("go on with: musacoder bench --run first (--again asks for what failed too)")
+    with serving(lambda _request, _number: chat(answer("verdict: correct"))) as server:
+        done = bench("bench", "--run", "first", "--base-url", server.url)
+    assert done.returncode == 0, done.stderr
+    assert len(list(RunFolder.open(work / "runs" / "first").verdicts())) == 12
+
+
+def test_a_key_that_is_refused_ends_the_run_with_one_line(bench):
+    with serving(lambda _request, _number: refusal(401, "no such key")) as server:
+        done = bench("bench", "--suite", "tasks", "--model", "tiny", "--base-url", server.url, "--run", "first")
+        requests = len(server.requests)
+    assert done.returncode == 3
+    assert "stopped: unauthorised: HTTP 401: no such key; go on with: " in done.stderr
+    assert requests <= 4  # one for each prompt that was under way
+
+
 def test_the_gallerys_answers_need_no_suite_but_the_gallery(bench, work, monkeypatch):
     monkeypatch.setattr(QuietJudge, "verify", lambda _self, _task, _candidate: verdict(Status.CORRECT))
     done = bench("bench", "--model", "scripted:gallery", "--id", "relu", "--samples", "1", "--run", "first")

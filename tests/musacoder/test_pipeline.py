@@ -13,6 +13,7 @@ from mooreeval.errors import NotJudged, UsageError
 from mooreeval.verdict import Status
 from musacoder.config import SamplingConfig, WorkConfig
 from musacoder.models import Failure, FailureKind
+from musacoder.pipeline import NoMoreAnswers
 from musacoder.prompts import PromptTooLong
 from musacoder.runlog import Key, RunFolder
 
@@ -265,6 +266,52 @@ def test_a_task_whose_prompt_does_not_fit_is_a_failure_and_the_others_go_on(tmp_
     failed = [(s.task, s.failure.kind, s.messages, s.attempts) for s in run.samples() if s.failure]
     assert failed == [("task1", "prompt_too_long", (), 0)] * 3
     assert {v.task for v in run.verdicts()} == {"task0", "task2"}
+
+
+GONE = Failure(FailureKind.UNREACHABLE, "no connection to here:1", is_for_all=True)
+
+
+def test_where_no_answer_will_ever_come_the_run_stops_soon_judges_what_it_has_and_goes_on_later(tmp_path):
+    asked = []
+
+    def dying(messages, seed):
+        asked.append(seed)
+        return by_seed(messages, seed) if len(asked) <= 6 else GONE
+
+    writing = Writing(tmp_path / "run", ToldModel(dying), ToldJudge(seconds=0.02), tasks(50), samples=2)
+    with pytest.raises(NoMoreAnswers, match=r"^unreachable: no connection to here:1$"):
+        writing.complete()
+    assert len(asked) <= 6 + 2 * 2  # of 100; two were asking
+    cut = RunFolder.open(writing.folder)
+    assert {s.key for s in cut.samples()} == {v.key for v in cut.verdicts()}
+    assert not [s for s in cut.samples() if s.failure]
+    whole = Writing(tmp_path / "whole", ToldModel(by_seed), tasks=tasks(50), samples=2)
+    writing.model, writing.judge = ToldModel(by_seed), ToldJudge()
+    assert ends(writing.complete()) == ends(whole.complete())
+
+
+def test_a_run_ends_after_so_many_prompts_in_a_row_that_the_server_refused(tmp_path):
+    model = ToldModel(lambda _m, _s: Failure(FailureKind.REFUSED, "HTTP 404: no such model"))
+    writing = Writing(tmp_path / "run", model, tasks=tasks(40), work=WorkConfig(asking=1, failing=5))
+    with pytest.raises(NoMoreAnswers, match=r"^5 prompts in a row got no answer, the last: refused: HTTP 404"):
+        writing.complete()
+    assert len(model.asked) == 5
+    assert len(list(RunFolder.open(writing.folder).samples())) == 10
+    writing.model, writing.judge = ToldModel(always("verdict: correct")), ToldJudge()
+    assert {v.verdict.status for v in writing.complete(again=True).verdicts()} == {Status.CORRECT}
+
+
+@pytest.mark.parametrize("between", [FailureKind.EMPTY, FailureKind.PROMPT_TOO_LONG, None])
+def test_what_a_prompt_or_the_model_is_to_blame_for_keeps_a_run_going(tmp_path, between):
+    """Every third is an answer, or a failure that is not the server's."""
+
+    def script(_messages, _seed):
+        told = Failure(between, "so it is") if between else answer("verdict: correct")
+        return Failure(FailureKind.SERVER_ERROR, "HTTP 500") if len(model.asked) % 3 else told
+
+    model = ToldModel(script)
+    writing = Writing(tmp_path / "run", model, tasks=tasks(12), samples=1, work=WorkConfig(asking=1, failing=3))
+    assert len(list(writing.complete().samples())) == 12
 
 
 def test_what_is_cut_short_by_an_interrupt_is_not_recorded_as_a_failure(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
@@ -49,12 +50,13 @@ class ModelServer:
     url: str
     requests: list[dict[str, Any]]
     headers: list[dict[str, str]]
+    close: Callable[[], None]  # as a server that dies: no connection is taken, and those that are there are cut
     most_at_once: int = 0
 
 
 @contextmanager
-def serving(script: Script) -> Generator[ModelServer]:
-    """`script(request, number)` gives the reply to request 0, 1, ..., in whatever thread serves it."""
+def serving(script: Script, port: int = 0) -> Generator[ModelServer]:
+    """`script(request, number)` gives the reply to request 0, 1, ..., in whatever thread serves it. `port` 0: any."""
     lock = threading.Lock()
     now = 0
 
@@ -90,19 +92,29 @@ def serving(script: Script) -> Generator[ModelServer]:
             pass
 
         def handle(self) -> None:
+            open_now.add(self.connection)
             with suppress(ConnectionError):  # the client has left, as some tests mean it to
                 super().handle()
+            open_now.discard(self.connection)
 
     class Server(ThreadingHTTPServer):
         daemon_threads = True
         request_queue_size = 256
 
-    server = Server(("127.0.0.1", 0), Handler)
-    seen = ModelServer(f"http://127.0.0.1:{server.server_port}/v1", [], [])
+    open_now: set[socket.socket] = set()
+    server = Server(("127.0.0.1", port), Handler)
+
+    def close() -> None:
+        server.shutdown()
+        server.server_close()
+        for connection in list(open_now):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    seen = ModelServer(f"http://127.0.0.1:{server.server_port}/v1", [], [], close)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:
         yield seen
     finally:
-        server.shutdown()
-        server.server_close()
+        close()

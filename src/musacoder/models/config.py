@@ -21,6 +21,10 @@ class RetryConfig(Record):
     # With seven attempts a minute on average, and two at most: a limit by the minute passes, and so does a restart.
     first_seconds: Positive = Field(2, description="Most that is waited before the second request.")
     longest_seconds: Positive = Field(120, description="Most that is waited at once.")
+    start_seconds: Positive = Field(
+        10, description="How long a server that takes no connection, and never did, is waited for."
+    )
+    restart_seconds: Positive = Field(900, description="The same, where it has answered before.")
 
 
 class ServerConfig(Record):

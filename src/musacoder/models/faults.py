@@ -30,7 +30,8 @@ _TOO_LONG = re.compile(
 class Fault(Exception):
     """A request that gave no answer.
 
-    `passing`: another one may; `pause_seconds`: what the server asks to wait; `is_costly`: it took all of its time.
+    `passing`: another one may; `pause_seconds`: what the server asks to wait; `is_costly`: it took all of its time;
+    `is_absence`: no connection was made, so that no request is to blame.
     """
 
     def __init__(
@@ -41,17 +42,19 @@ class Fault(Exception):
         passing: bool = False,
         pause_seconds: float | None = None,
         is_costly: bool = False,
+        is_absence: bool = False,
     ) -> None:
         super().__init__(message)
         self.kind = kind
         self.passing = passing
         self.pause_seconds = pause_seconds
         self.is_costly = is_costly
+        self.is_absence = is_absence
 
-    def failure(self, attempts: int) -> Failure:
+    def failure(self, attempts: int, *, is_for_all: bool = False) -> Failure:
         """As it is told after so many requests."""
         after = f" (after {attempts} requests)" if attempts > 1 else ""
-        return Failure(self.kind, f"{self}{after}")
+        return Failure(self.kind, f"{self}{after}", is_for_all)
 
 
 class ReplyTooLarge(Exception):
@@ -64,14 +67,17 @@ def fault_of(error: Exception, secret: str | None) -> Fault:
     if large := next((each for each in chain if isinstance(each, ReplyTooLarge)), None):
         return Fault(FailureKind.MALFORMED, str(large))
     if any(isinstance(each, httpx2.ConnectTimeout) for each in chain):
-        return Fault(FailureKind.UNREACHABLE, "no connection within the time", passing=True)
+        words = f"no connection to {_address(error)} within the time"
+        return Fault(FailureKind.UNREACHABLE, words, passing=True, is_absence=True)
     if isinstance(error, TimeoutError | openai.APITimeoutError):
         return Fault(FailureKind.TIMED_OUT, "no answer within the time", passing=True, is_costly=True)
     if isinstance(error, openai.APIStatusError):
         return _of_status(error, secret)
     if isinstance(error, openai.APIConnectionError):
-        words = one_line(f"{type(chain[-1]).__name__}: {chain[-1]}")
-        return Fault(FailureKind.UNREACHABLE, words, passing=True)
+        is_absence = any(isinstance(each, httpx2.ConnectError) for each in chain)
+        what = f"no connection to {_address(error)}: " if is_absence else ""
+        words = one_line(f"{what}{type(chain[-1]).__name__}: {chain[-1]}")
+        return Fault(FailureKind.UNREACHABLE, words, passing=True, is_absence=is_absence)
     what = error if isinstance(error, MalformedReply) else f"{type(error).__name__}: {error}"
     return Fault(FailureKind.MALFORMED, one_line(_without(f"no answer in the reply: {what}", secret)), passing=True)
 
@@ -81,6 +87,12 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
+
+
+def _address(error: Exception) -> str:
+    """Of the server that was asked, without what a key could hide in."""
+    request = getattr(error, "request", None)
+    return "the server" if request is None else request.url.netloc.decode(errors="replace").rpartition("@")[2]
 
 
 def _of_status(error: openai.APIStatusError, secret: str | None) -> Fault:

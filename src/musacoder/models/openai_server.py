@@ -28,6 +28,7 @@ from mooreeval.errors import UsageError
 from musacoder.models.config import ModelConfig, ServerConfig
 from musacoder.models.faults import Fault, ReplyTooLarge, fault_of
 from musacoder.models.pace import Pace, backoff_seconds
+from musacoder.models.reach import LOOK_SECONDS, Reach
 from musacoder.models.replies import read_reply
 from musacoder.models.tokens import token_counter
 from musacoder.models.types import Completion, Failure, FailureKind, Message, NamedModel, OnCompletion, Sampling
@@ -57,6 +58,7 @@ class _Got:
     fault: Fault | None
     attempts: int
     seconds: float
+    is_the_end: bool = False  # of all that is asked of this server
 
 
 class OpenAIServer(NamedModel):
@@ -128,7 +130,7 @@ class OpenAIServer(NamedModel):
         """The thread: runs the loop until `close`, then ends whatever is still under way."""
         asyncio.set_event_loop(self._loop)
         self._client = self._made_client()
-        self._pace = Pace(self._config)
+        self._pace, self._reach = Pace(self._config), Reach(self._config.retry)
         self._loop.run_forever()
         tasks = asyncio.all_tasks(self._loop)
         for task in tasks:
@@ -202,22 +204,33 @@ class OpenAIServer(NamedModel):
 
     async def _got(self, asked: _Asked, n: int, first: int) -> _Got:
         """Ask until there are answers, or a fault that does not pass, or too many were."""
-        start, retry, costly = time.monotonic(), self._config.retry, 0
-        for attempt in range(1, retry.attempts + 1):
+        start, faults = time.monotonic(), list[Fault]()
+        while not faults or self._is_worth_another(faults):
+            if faults:
+                await asyncio.sleep(self._wait_seconds(faults[-1], len(faults)))
             try:
                 found = await self._reply(self._request(asked, n, first), n)
-                return _Got(found, None, attempt, time.monotonic() - start)
+                self._reach.note(None)
+                return _Got(found, None, len(faults) + 1, time.monotonic() - start)
             except Fault as fault:
-                last = fault
-            costly += last.is_costly
-            if not last.passing or attempt == retry.attempts or costly >= retry.timed_out:
-                break
-            await asyncio.sleep(self._wait_seconds(last, attempt))
-        return _Got([], last, attempt, time.monotonic() - start)
+                self._reach.note(fault)
+                faults.append(fault)
+        is_the_end = self._reach.is_the_end(faults[-1])
+        return _Got([], faults[-1], len(faults), time.monotonic() - start, is_the_end)
+
+    def _is_worth_another(self, faults: list[Fault]) -> bool:
+        """Whether to ask once more after these."""
+        retry = self._config.retry
+        if faults[-1].is_absence:  # no fault of this request, so it is not counted
+            return not self._reach.is_given_up
+        counted, costly = sum(not f.is_absence for f in faults), sum(f.is_costly for f in faults)
+        return faults[-1].passing and counted < retry.attempts and costly < retry.timed_out
 
     def _wait_seconds(self, fault: Fault, attempt: int) -> float:
         retry = self._config.retry
         wait = backoff_seconds(retry, attempt, self._draw)
+        if fault.is_absence:
+            return min(wait, LOOK_SECONDS)
         if fault.pause_seconds is None:
             return wait
         pause = min(fault.pause_seconds, retry.longest_seconds)
@@ -251,7 +264,7 @@ class OpenAIServer(NamedModel):
 
     def _failed(self, got: _Got) -> Completion:
         assert got.fault is not None
-        return Completion(failure=got.fault.failure(got.attempts), model=self._name)
+        return Completion(failure=got.fault.failure(got.attempts, is_for_all=got.is_the_end), model=self._name)
 
     def _lost(self) -> Completion:
         return Completion(failure=Failure(FailureKind.CLOSED, "the model was closed"), attempts=0, model=self._name)

@@ -69,6 +69,7 @@ class Failure:
 
     kind: FailureKind
     message: str
+    is_for_all: bool = False  # whatever else is asked would fail so too: the server is gone, or refuses the key
 
 
 @dataclass(frozen=True)

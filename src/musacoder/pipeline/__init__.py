@@ -15,6 +15,7 @@ asked next depends on the records of the same answer alone, so an interrupted ru
 """
 
 from musacoder.pipeline.ledger import NOT_JUDGED, REPAIRABLE, Ledger
+from musacoder.pipeline.outage import NoMoreAnswers
 from musacoder.pipeline.pipeline import Pipeline, Prompts, Told
 
-__all__ = ["NOT_JUDGED", "REPAIRABLE", "Ledger", "Pipeline", "Prompts", "Told"]
+__all__ = ["NOT_JUDGED", "REPAIRABLE", "Ledger", "NoMoreAnswers", "Pipeline", "Prompts", "Told"]

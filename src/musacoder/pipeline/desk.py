@@ -42,13 +42,23 @@ class Desk:
         self._answers = deque(Waiting(key, now) for key in answers)
         self._unfinished, self._most_waiting = unfinished, most_waiting
         self._changed = threading.Condition()
-        self.stopped = False
+        self._asked = 0  # prompts that somebody asks now
+        self.stopped = self.asking_ended = False
 
     def take_ask(self) -> Ask | None:
-        """What to ask next."""
+        """What to ask next; whoever takes it says when it is `asked`."""
         with self._changed:
-            self._changed.wait_for(lambda: self._asks or self._is_over())
-            return None if self.stopped or not self._asks else self._asks.popleft()
+            self._changed.wait_for(lambda: self._asks or self._is_over() or self.asking_ended)
+            if self.stopped or self.asking_ended or not self._asks:
+                return None
+            self._asked += 1
+            return self._asks.popleft()
+
+    def asked(self) -> None:
+        """All answers to one prompt are put, or none will be."""
+        with self._changed:
+            self._asked -= 1
+            self._changed.notify_all()
 
     def take_answer(self) -> Waiting | None:
         """What to judge next."""
@@ -80,6 +90,12 @@ class Desk:
             self._unfinished -= 1
             self._changed.notify_all()
 
+    def end_asking(self) -> None:
+        """Hand out no more prompts; what is answered is judged to its end."""
+        with self._changed:
+            self.asking_ended = True
+            self._changed.notify_all()
+
     def stop(self) -> None:
         """Hand out nothing more."""
         with self._changed:
@@ -87,4 +103,5 @@ class Desk:
             self._changed.notify_all()
 
     def _is_over(self) -> bool:
-        return self.stopped or self._unfinished == 0
+        """Whether neither pile will ever grow again."""
+        return self.stopped or self._unfinished == 0 or (self.asking_ended and self._asked == 0)

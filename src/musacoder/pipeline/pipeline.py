@@ -23,6 +23,7 @@ from musacoder.config import SamplingConfig, WorkConfig
 from musacoder.models import Completion, Failure, FailureKind, Message, Model
 from musacoder.pipeline.desk import Ask, Desk, Waiting
 from musacoder.pipeline.ledger import REPAIRABLE, Ledger
+from musacoder.pipeline.outage import NoMoreAnswers, Outage, told_failure
 from musacoder.prompts import PromptTooLong
 from musacoder.runlog import FailureTold, Judged, Key, MessageTold, RunFolder, Sample
 from musacoder.suites import SuiteTask
@@ -96,6 +97,7 @@ class Pipeline:
         self._told: queue.SimpleQueue[Told] = queue.SimpleQueue()
         self._turns = 1
         self._fault: BaseException | None = None
+        self._outage = Outage(parts.work.failing)
         self._judged: queue.Queue[Judged | None] = queue.Queue()
         self._records = False
 
@@ -107,6 +109,7 @@ class Pipeline:
         """Ask and judge until every answer is right, has as many turns, or can't go on.
 
         `on_told` is called in the caller's thread. An interrupt closes model and verifier; what is recorded stays.
+        Raises NoMoreAnswers where the model gives none, after what it has given is judged.
         """
         self._work(self._planned(samples, turns), turns, on_told)
 
@@ -179,7 +182,19 @@ class Pipeline:
 
     def _ask_all(self) -> None:
         while ask := self._desk.take_ask():
-            self._ask(ask)
+            try:
+                self._ask(ask)
+            except NoMoreAnswers as error:
+                self._end_asking(error)
+            finally:
+                self._desk.asked()
+
+    def _end_asking(self, error: NoMoreAnswers) -> None:
+        """Judge what is there, and no more; what others wait for meanwhile ends with the model."""
+        if not self._desk.asking_ended:
+            self._fault = error
+            self._desk.end_asking()
+            self._parts.model.close()
 
     def _judge_all(self) -> None:
         try:
@@ -228,6 +243,7 @@ class Pipeline:
         for number, completion in enumerate(completions):
             if number not in seen:
                 note(number, completion)
+        self._outage.note(completions)
 
     def _prompt(self, task: SuiteTask, ask: Ask) -> Prompt:
         if ask.turn == 1:
@@ -237,8 +253,11 @@ class Pipeline:
         return self._parts.prompts.next(task, [(self._run.sample(key), self._run.verdict(key)) for key in before])
 
     def _answered(self, key: Key, prompt: Prompt, completion: Completion, asked_at: float) -> None:
-        if self._desk.stopped:
+        failure = completion.failure
+        if self._desk.stopped or (failure and self._desk.asking_ended):
             return  # cut short by us: not the model's answer
+        if failure and failure.is_for_all:
+            raise NoMoreAnswers(told_failure(failure))  # no failure of this answer, which is asked for again
         sample = sample_of(key, prompt, completion, asked_at)
         self._run.add_sample(sample)
         self._ledger.note_sample(sample)

@@ -234,13 +234,51 @@ def test_a_request_that_is_refused_either_way_costs_two_requests_and_not_n():
     assert len(seen.requests) == 2
 
 
-def test_a_server_that_is_not_there_is_unreachable():
-    config = ModelConfig.model_validate(
-        {"server": {"base_url": "http://127.0.0.1:9/v1", "retry": {"attempts": 2, "first_seconds": 0.01}}}
-    )
-    with OpenAIServer("tiny", config) as opened:
+def behind(url: str, **retry: float) -> OpenAIServer:
+    """The model at that address, waits a hundredth of the usual ones."""
+    server = {"base_url": url, "retry": {"attempts": 2, "first_seconds": 0.01, **retry}}
+    return OpenAIServer("tiny", ModelConfig.model_validate({"server": server}))
+
+
+def test_a_server_that_is_not_there_is_looked_for_as_long_as_it_is_told_and_fails_every_answer():
+    with behind("http://127.0.0.1:9/v1", start_seconds=0.2, longest_seconds=0.05) as opened:
+        start = time.monotonic()
         found = opened.sample(PROMPT, 2, SAMPLING)
-    assert [(c.failure.kind, c.attempts) for c in found] == [(FailureKind.UNREACHABLE, 2)] * 2
+        assert time.monotonic() - start >= 0.2
+    assert {(c.failure.kind, c.failure.is_for_all) for c in found} == {(FailureKind.UNREACHABLE, True)}
+    assert all(c.attempts > 2 for c in found)  # to look for it is no attempt
+    assert "no connection to 127.0.0.1:9: " in found[0].failure.message
+
+
+def test_a_server_that_is_started_again_answers_what_was_asked_meanwhile():
+    with serving(after()) as first:
+        port = int(first.url.split(":")[2].removesuffix("/v1"))
+        opened = behind(first.url, start_seconds=0.01, restart_seconds=20, longest_seconds=0.05)
+        with opened:
+            assert opened.sample(PROMPT, 1, SAMPLING)[0].text == "good"
+            found = []
+            thread = threading.Thread(target=lambda: found.extend(opened.sample(PROMPT, 1, SAMPLING)))
+            first.close()
+            thread.start()
+            time.sleep(0.4)  # longer than all attempts, and than one that never answered is waited for
+            assert not found
+            with serving(after(then=chat("again")), port):
+                thread.join(10)
+            assert [c.text for c in found] == ["again"]
+
+
+def test_a_server_that_stays_away_after_it_has_answered_fails_every_answer():
+    with serving(after()) as server, behind(server.url, restart_seconds=0.2, longest_seconds=0.05) as opened:
+        assert opened.sample(PROMPT, 1, SAMPLING)[0].text == "good"
+        server.close()
+        (found,) = opened.sample(PROMPT, 1, SAMPLING)
+    assert (found.failure.kind, found.failure.is_for_all) == (FailureKind.UNREACHABLE, True)
+
+
+def test_a_key_that_was_never_taken_fails_every_answer_and_one_that_was_only_this():
+    with model(after(refusal(401), chat("good"), refusal(401))) as (opened, _seen):
+        found = [opened.sample(PROMPT, 1, SAMPLING)[0] for _ in range(3)]
+    assert [c.failure and c.failure.is_for_all for c in found] == [True, None, False]
 
 
 def test_an_answer_that_takes_too_long_is_given_up_after_few_attempts():
