@@ -60,6 +60,7 @@ NOUNS = (
     "musacoder.models.openai_server",
     "musacoder.models.scripted",
     "musacoder.prompts",
+    "musacoder.data.structure",
 )
 # None in sys.modules makes every import of that name fail, wherever it is hidden.
 _PROGRAM = "import sys; sys.modules['torch'] = None; import importlib; importlib.import_module(sys.argv[1])"
