@@ -24,7 +24,7 @@ from pydantic import Field, ValidationError
 from mooreeval.config import Count, Whole
 from mooreeval.errors import UsageError
 from mooreeval.hashing import content_hash
-from mooreeval.verdict import Record
+from mooreeval.verdict import Record, Status, Verdict
 
 MOST_REENTRIES = 1
 
@@ -45,7 +45,8 @@ class Failure(Record):
 
     schema_version: Literal[1] = 1
     task_hash: str
-    code: str  # the failed answer with the highest reward
+    code: str  # of the failed answer with the highest reward
+    verdict: Verdict  # on it; the prompt's template may name its status
     feedback: str
     reward: float
     step: int  # at which it entered
@@ -61,9 +62,14 @@ class Attempt(Record):
     """One turn of one trajectory of a group. `code` is None where the answer held none."""
 
     code: str | None
+    verdict: Verdict
     feedback: str
     reward: float
-    passed: bool
+
+    @property
+    def passed(self) -> bool:
+        """Right and legal: q = 1."""
+        return self.verdict.status is Status.CORRECT
 
 
 class Entry(StrEnum):
@@ -115,6 +121,7 @@ class RetryBuffer:
         failure = Failure(
             task_hash=task_hash,
             code=best.code or "",
+            verdict=best.verdict,
             feedback=best.feedback,
             reward=best.reward,
             step=step,
@@ -151,7 +158,7 @@ class RetryBuffer:
 
     def state(self) -> dict[str, object]:
         """All that a resumed run needs besides the configuration, as plain data."""
-        return {"waiting": [failure.model_dump() for failure in self._waiting], "counts": dict(self.counts)}
+        return {"waiting": [failure.model_dump(mode="json") for failure in self._waiting], "counts": dict(self.counts)}
 
     def save(self, path: Path) -> None:
         """Replace the file in one step: whoever is killed leaves the old one or the new one."""

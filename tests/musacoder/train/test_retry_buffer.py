@@ -1,15 +1,18 @@
 from pathlib import Path
 
 import pytest
+from support.verdicts import verdict
 
 from mooreeval.errors import UsageError
+from mooreeval.verdict import Status
 from musacoder.train.retry_buffer import Attempt, Entry, Failure, RetryBuffer, RetryConfig
 
 ALWAYS = RetryConfig(capacity=4, probability=1.0, oldest=10)
 
 
 def _attempt(code: str | None = "code", reward: float = -1.0, passed: bool = False) -> Attempt:
-    return Attempt(code=code, feedback=f"what was wrong with {code}", reward=reward, passed=passed)
+    status = Status.CORRECT if passed else Status.RUNTIME_ERROR
+    return Attempt(code=code, verdict=verdict(status), feedback=f"what was wrong with {code}", reward=reward)
 
 
 def _filled(count: int, config: RetryConfig = ALWAYS) -> RetryBuffer:
@@ -30,7 +33,7 @@ def test_a_group_enters_with_its_best_failed_code_and_what_was_said_of_it() -> N
     (failure,) = buffer.draw(4, 1)
     assert failure is not None
     assert (failure.task_hash, failure.code, failure.reward, failure.step) == ("task", "b", -0.2, 3)
-    assert failure.feedback == "what was wrong with b"
+    assert failure.feedback == "what was wrong with b" and failure.verdict.status is Status.RUNTIME_ERROR
 
 
 def test_a_group_with_one_turn_that_passed_does_not_enter() -> None:
@@ -122,6 +125,6 @@ def test_a_smaller_buffer_keeps_the_newest(tmp_path: Path) -> None:
 
 
 def test_a_failure_is_known_by_task_and_code() -> None:
-    one = Failure(task_hash="t", code="c", feedback="f", reward=-1, step=0)
+    one = Failure(task_hash="t", code="c", verdict=verdict(Status.ILLEGAL), feedback="f", reward=-1, step=0)
     assert one.key == one.model_copy(update={"feedback": "g", "step": 9, "reentries": 1}).key
     assert one.key != one.model_copy(update={"code": "d"}).key
