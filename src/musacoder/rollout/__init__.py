@@ -1,0 +1,1 @@
+"""Rollouts: sampling answers, and conversations with the judge."""
