@@ -7,6 +7,7 @@ from mooreeval.candidate import candidate_from_code
 from mooreeval.config import VerifyConfig
 from mooreeval.errors import NotJudged
 from mooreeval.task import Task, make_task
+from mooreeval.task_metadata import TaskMetadata
 from mooreeval.verdict import Status, Verdict
 from mooreeval.verify import ScriptedVerifier
 from musacoder.models.types import Message
@@ -36,6 +37,10 @@ def _hash(mark: str) -> str:
     return candidate.candidate_hash
 
 
+def _not_described(task: Task) -> TaskMetadata:
+    pytest.fail(f"{task.task_id} is described although no prompt tells its tensors")
+
+
 class _Sampler:
     """Answers in turn from a list of marks, and remembers what it was asked."""
 
@@ -62,9 +67,7 @@ def _driver(
     tokens: Callable[[Sequence[Message]], int] = lambda messages: 0,
 ) -> Driver:
     verifier = ScriptedVerifier({_hash(mark): v for mark, v in verdicts.items()})
-    prompts = TaskPrompts(
-        PromptConfig(metadata=False), target_of("simulator"), tokens, lambda task: pytest.fail("no tensor is described")
-    )
+    prompts = TaskPrompts(PromptConfig(metadata=False), target_of("simulator"), tokens, _not_described)
     return Driver(prompts, sampler, verifier, RolloutConfig(answers=answers, turns=turns), VerifyConfig())
 
 
@@ -88,7 +91,7 @@ def test_a_repair_that_passes_ends_it_too() -> None:
     trajectories = _group(
         _driver(_Sampler("a", "b", "c", "d"), {"a": WRONG, "b": WRONG, "c": RIGHT, "d": RIGHT})
     ).trajectories
-    assert [t.passed for t in trajectories] == [(False, True), (False, True)]
+    assert [t.passed for t in _group(driver).trajectories] == [(False, True), (False, True)]
 
 
 def test_the_first_turns_ids_are_those_that_were_sampled() -> None:
