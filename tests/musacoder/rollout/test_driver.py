@@ -88,9 +88,7 @@ def test_a_trajectory_ends_at_its_first_pass_or_after_its_last_turn() -> None:
 
 
 def test_a_repair_that_passes_ends_it_too() -> None:
-    trajectories = _group(
-        _driver(_Sampler("a", "b", "c", "d"), {"a": WRONG, "b": WRONG, "c": RIGHT, "d": RIGHT})
-    ).trajectories
+    driver = _driver(_Sampler("a", "b", "c", "d"), {"a": WRONG, "b": WRONG, "c": RIGHT, "d": RIGHT})
     assert [t.passed for t in _group(driver).trajectories] == [(False, True), (False, True)]
 
 
