@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import Any
 
 from mooreeval.errors import TaskError, UsageError
+from mooreeval.hub import look_for_hub
 from mooreeval.task import Task, id_and_level, load_task, make_task
 
 DATA_EXTRA = "data"  # the extra of our distribution that brings `datasets` and `pyarrow`
@@ -176,13 +177,28 @@ def _from_data_files(root: Path) -> Iterator[Task]:
 
 
 def _from_hub(name: str) -> Iterator[Task]:
-    yield from _loaded(name, name, f"{name}: no such file, and no data set of that name loads")
+    _package("datasets")
+    if look_for_hub():
+        yield from _loaded(name, name, f"{name}: no such file, and no data set of that name loads")
+    else:
+        unheard = f"{name}: no such file, the Hugging Face hub is out of reach, and its cache has no such data set"
+        yield from _loaded(_snapshot(name) or name, name, unheard)
+
+
+def _snapshot(name: str) -> str | None:
+    """The folder of a data set that was downloaded as its files; None where it was not."""
+    from huggingface_hub import snapshot_download
+
+    try:
+        return snapshot_download(name, repo_type="dataset", local_files_only=True)
+    except (OSError, ValueError):  # not there, and not a name
+        return None
 
 
 def _loaded(source: str, name: str, complaint: str) -> Iterator[Task]:
     datasets = _package("datasets")
     try:
-        with _without_log_lines("huggingface_hub", "datasets"):
+        with _without_log_lines("huggingface_hub", "datasets"), _without_bars(datasets):
             data = datasets.load_dataset(source)
     except Exception as error:  # noqa: BLE001  network, login, no such set, bad files: all reach us as different classes
         raise UsageError(f"{complaint} ({_first_line(error)})") from None
@@ -200,6 +216,18 @@ def _without_log_lines(*names: str) -> Generator[None]:
     finally:
         for logger, level in levels.items():
             logger.setLevel(level)
+
+
+@contextmanager
+def _without_bars(datasets: ModuleType) -> Generator[None]:
+    """A few hundred tasks are prepared in no time, and a bar for each split is in the way of what we say."""
+    had_none = datasets.are_progress_bars_disabled()
+    datasets.disable_progress_bars()
+    try:
+        yield
+    finally:
+        if not had_none:
+            datasets.enable_progress_bars()
 
 
 def _from_dataset(data: Any, name: str) -> Iterator[Task]:

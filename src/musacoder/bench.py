@@ -34,7 +34,7 @@ def run_bench(config: BenchConfig, path: Path, *, again: bool, as_json: bool, ve
     """
     config = _with_suite(config)
     suite = load_suite(config.suite)
-    for line in suite.no_tasks:
+    for line in suite.left_out:
         tell(line)
     if config.model.name is None:
         raise UsageError("name the model: --model NAME with --base-url, hf:PATH_OR_ID, or scripted:gallery")

@@ -6,6 +6,9 @@
     a file           one task, or JSONL or parquet rows of tasks
     owner/name       a data set of the Hugging Face hub, or a folder laid out like one
 
+KernelBench's paper, and whoever compares with it, measures on its levels 1 to 3: its level 4, whole models of a hub, is
+taken where it is asked for by name.
+
 Which tasks a draw takes depends on its seed and on the tasks' ids: neither on their order nor on Python's version.
 """
 
@@ -30,6 +33,7 @@ from mooreeval.verdict import Record
 
 GALLERY, BUNDLED = "gallery", "bundled"
 _LEVEL_FOLDER = re.compile(r"level_?\d+", re.IGNORECASE)
+_KERNELBENCH, _NOT_USUAL = "KernelBench", "4"
 _NAMED = 5  # unknown ids, levels and the like that a message lists
 
 
@@ -54,7 +58,7 @@ class SuiteConfig(Record):
     source: str | None = Field(
         None, description="`gallery`, `bundled`, a folder or file of tasks, or a data set `owner/name`."
     )
-    levels: Texts = Field((), description="Only these levels.")
+    levels: Texts = Field((), description="Only these levels; none: all, or of KernelBench 1 to 3.")
     ids: Texts = Field(
         (), description="Only these tasks: by id, by its last part, or by the number that part begins with."
     )
@@ -77,7 +81,7 @@ class Suite:
 
     name: str
     tasks: tuple[SuiteTask, ...]
-    no_tasks: tuple[str, ...] = ()  # one line for each file that is no task, and why
+    left_out: tuple[str, ...] = ()  # one line for each file that is no task, and why, and for a level that is not usual
 
 
 def load_suite(config: SuiteConfig) -> Suite:
@@ -89,10 +93,12 @@ def load_suite(config: SuiteConfig) -> Suite:
     """
     if config.source is None or not config.source.strip():
         raise UsageError(f"name the suite: {GALLERY}, {BUNDLED}, a folder or file of tasks, or a data set owner/name")
-    everything, no_tasks = _read(config.source.strip())
-    chosen = _drawn(_chosen(everything, config), config)
+    source = config.source.strip()
+    everything, left_out = _read(source)
+    usual, line = _usual(everything, config, source)
+    chosen = _drawn(_chosen(usual, config), config)
     ordered = sorted(chosen, key=lambda t: natural(t.task.task_id))
-    return Suite(config.source.strip(), tuple(ordered), tuple(no_tasks))
+    return Suite(source, tuple(ordered), (*left_out, *line))
 
 
 def gallery_tasks() -> list[Task]:
@@ -136,6 +142,28 @@ def _tasks_of_checkout(source: str) -> str:
     except (OSError, ValueError):  # no such folder, or a name that no folder can have
         return source
     return str(inner) if is_checkout else source
+
+
+def _usual(tasks: list[SuiteTask], config: SuiteConfig, source: str) -> tuple[list[SuiteTask], list[str]]:
+    """The tasks that comparable figures are of, and a line where these are not all."""
+    if config.levels or not _is_kernelbench(source):
+        return tasks, []
+    usual = [t for t in tasks if t.level != _NOT_USUAL]
+    others = [t for t in tasks if t.level == _NOT_USUAL]
+    if not others or not usual:
+        return tasks, []
+    # An id or a pattern that fits no usual task asks for the others.
+    ids = [i for i in config.ids if not any(_is_named(t, i) for t in usual)]
+    names = [n for n in config.names if not any(_fits(t, n) for t in usual)]
+    asked = [t for t in others if any(_is_named(t, i) for i in ids) or any(_fits(t, n) for n in names)]
+    which = f"KernelBench's level {_NOT_USUAL} ({len(others)} tasks)"
+    line = f"{which} is left out, as in its paper: --level {_NOT_USUAL} takes it"
+    return [*usual, *asked], [] if config.ids or asked else [line]
+
+
+def _is_kernelbench(source: str) -> bool:
+    """A checkout, its folder of tasks, its file of rows, or the data set of its name."""
+    return Path(_tasks_of_checkout(source)).absolute().name.partition(".")[0] == _KERNELBENCH
 
 
 def _reason(error: UsageError, path: Path) -> str:

@@ -40,7 +40,7 @@ def test_the_gallery_is_a_suite():
     suite = load_suite(SuiteConfig(source="gallery"))
     names = {entry.task_name for entry in gallery.load()}
     assert {t.task.task_id for t in suite.tasks} == {f"gallery:{name}" for name in names}
-    assert suite.no_tasks == ()
+    assert suite.left_out == ()
 
 
 def test_the_bundled_suite_is_told_by_level():
@@ -53,7 +53,7 @@ def test_a_checkout_of_kernelbench_gives_its_tasks_in_natural_order_and_none_of_
     suite = load_suite(SuiteConfig(source=str(checkout)))
     assert [t.task.task_id for t in suite.tasks] == [f"level{n}/{name}" for n in (1, 2) for name in NAMES[n]]
     assert [t.level for t in suite.tasks] == ["1"] * 4 + ["2"] * 2
-    assert suite.no_tasks == ()
+    assert suite.left_out == ()
     assert ids(source=str(checkout / "KernelBench" / "level2")) == ["level2/1_Conv_ReLU", "level2/2_Gemm_GELU"]
 
 
@@ -103,6 +103,44 @@ def test_a_draw_depends_on_its_seed_and_the_ids_alone(checkout):
     assert ids(source=str(copy), draw=3) == first
 
 
+@pytest.fixture
+def with_level_4(checkout) -> Path:
+    for name in ("1_opt", "19_gpt2"):
+        file = checkout / "KernelBench" / "level4" / f"{name}.py"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"# 4 {name}\n{TASK}")
+    return checkout
+
+
+USUAL = [f"level{level}/{name}" for level, names in NAMES.items() for name in names]
+
+
+@pytest.mark.parametrize(
+    ("choice", "found"),
+    [
+        ({}, USUAL),
+        ({"levels": [4]}, ["level4/1_opt", "level4/19_gpt2"]),
+        ({"levels": [2, 4], "ids": [1]}, ["level2/1_Conv_ReLU", "level4/1_opt"]),
+        ({"ids": [19]}, ["level1/19_ReLU"]),
+        ({"ids": ["19_gpt2", "level1/19"]}, ["level1/19_ReLU", "level4/19_gpt2"]),
+        ({"names": ["*gpt*"]}, ["level4/19_gpt2"]),
+    ],
+)
+def test_of_kernelbench_level_4_is_taken_where_it_is_asked_for(with_level_4, choice, found):
+    assert ids(source=str(with_level_4), **choice) == found
+
+
+def test_that_level_4_is_left_out_is_one_line(with_level_4, tmp_path):
+    told = ("KernelBench's level 4 (2 tasks) is left out, as in its paper: --level 4 takes it",)
+    for source in (with_level_4, with_level_4 / "KernelBench"):
+        assert load_suite(SuiteConfig(source=str(source))).left_out == told
+    rows = [{"task_id": f"{level}", "level": level, "code": TASK} for level in (1, 4)]
+    (tmp_path / "KernelBench.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert load_suite(SuiteConfig(source=str(tmp_path / "KernelBench.jsonl"))).left_out
+    (tmp_path / "other.jsonl").write_text((tmp_path / "KernelBench.jsonl").read_text())
+    assert ids(source=str(tmp_path / "other.jsonl")) == ["1", "4"]  # another suite's levels mean something else
+
+
 def test_files_that_are_no_tasks_are_named_and_left_out(tmp_path):
     (tmp_path / "good.py").write_text(TASK)
     (tmp_path / "answer.py").write_text(candidate("verdict: correct"))
@@ -112,8 +150,8 @@ def test_files_that_are_no_tasks_are_named_and_left_out(tmp_path):
     (tmp_path / "README.md").write_text("no Python at all")
     suite = load_suite(SuiteConfig(source=str(tmp_path)))
     assert [t.task.task_id for t in suite.tasks] == ["good"]
-    told = "\n".join(suite.no_tasks)
-    assert [line.split(" is left out: ")[0].rpartition("/")[2] for line in suite.no_tasks] == [
+    told = "\n".join(suite.left_out)
+    assert [line.split(" is left out: ")[0].rpartition("/")[2] for line in suite.left_out] == [
         "answer.py",
         "broken.py",
         "bytes.py",
@@ -146,7 +184,7 @@ def test_a_link_that_leads_nowhere_and_a_pipe_are_left_out_as_other_files_are(tm
     os.mkfifo(tmp_path / "pipe.py")
     suite = load_suite(SuiteConfig(source=str(tmp_path)))
     assert [t.task.task_id for t in suite.tasks] == ["good"]
-    assert [line.removeprefix(f"{tmp_path}/") for line in suite.no_tasks] == [
+    assert [line.removeprefix(f"{tmp_path}/") for line in suite.left_out] == [
         "link.py is left out: it is a link that leads nowhere",
         "loop.py is left out: Too many levels of symbolic links",
         "pipe.py is left out: it is not a regular file",
@@ -187,12 +225,55 @@ def test_a_choice_that_means_nothing_is_refused(fields):
         SuiteConfig.model_validate(fields)
 
 
+def offline(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A command where nothing answers for the hub, whose cache is in `folder`.
+
+    It ends before the hub's libraries by themselves would have done with looking, which takes them 26 to 51 seconds.
+    """
+    env = environment(HF_ENDPOINT="http://127.0.0.1:9", HF_HOME=str(folder / "home"))
+    command = [sys.executable, "-m", "musacoder", "bench", *arguments]
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=25, check=False)
+
+
 @pytest.mark.slow
-def test_a_data_set_that_is_not_there_is_one_line_whatever_its_library_logs(tmp_path):
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (
+            ("--suite", "no/such", "--model", "scripted:gallery"),
+            "no/such: no such file, the Hugging Face hub is out of reach, and its cache has no such data set",
+        ),
+        (
+            ("--suite", "gallery", "--model", "hf:no/such"),
+            "no tokenizer at no/such: no such folder, the Hugging Face hub is out of reach",
+        ),
+    ],
+)
+def test_what_only_the_hub_could_have_is_one_line_and_not_waited_for(tmp_path, arguments, told):
     pytest.importorskip("datasets")
-    command = [sys.executable, "-m", "musacoder", "bench", "--suite", "no/such", "--model", "scripted:gallery"]
-    env = environment(HF_ENDPOINT="http://127.0.0.1:9", HF_HOME=str(tmp_path))
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False)
+    done = offline(tmp_path, *arguments)
     assert done.returncode == 2
-    assert done.stderr.startswith("musacoder: no/such: no such file, and no data set of that name loads")
+    assert done.stderr.startswith(f"musacoder: {told}")
     assert len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["snapshot", "prepared"])
+def test_a_data_set_in_the_hubs_cache_is_read_where_the_hub_is_out_of_reach(tmp_path, place):
+    datasets = pytest.importorskip("datasets")
+    rows = tmp_path / "train.jsonl"
+    rows.write_text(json.dumps({"task_id": "a", "code": TASK}) + "\n")
+    cache = tmp_path / "home" / "datasets"
+    if place == "snapshot":
+        (folder := tmp_path / "home/hub/datasets--owner--some/snapshots" / ("0" * 40)).mkdir(parents=True)
+        (folder.parents[1] / "refs").mkdir()
+        (folder.parents[1] / "refs/main").write_text(40 * "0")
+        rows.rename(folder / "train.jsonl")
+    else:
+        (tmp_path / "some").mkdir()
+        rows.rename(tmp_path / "some" / "train.jsonl")
+        datasets.load_dataset(str(tmp_path / "some"), cache_dir=str(cache))
+        (cache / "some").rename(cache / "owner___some")
+    done = offline(tmp_path, "--suite", "owner/some", "--id", "b", "--model", "scripted:gallery")
+    assert done.stderr == "musacoder: the suite has no task b; it has e.g. a\n"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from mooreeval.errors import UsageError
+from mooreeval.hub import look_for_hub
 from musacoder.models.config import ModelConfig
 from musacoder.models.types import Message
 
@@ -31,15 +33,35 @@ def token_counter(config: ModelConfig) -> CountTokens:
 
 
 def load_tokenizer(name: str) -> Any:
-    """The tokenizer of a folder or a Hugging Face id. Raises UsageError, one line."""
+    """The tokenizer of a folder or a Hugging Face id. Raises UsageError, one line.
+
+    Where the hub is out of reach, this process looks for it, and for the model's weights, in its cache alone.
+    """
     try:
         from transformers import AutoTokenizer
     except ImportError:
         raise UsageError(f"a tokenizer needs transformers: {LOCAL_EXTRA}") from None
+    if not Path(name).exists() and not look_for_hub():
+        _require_cached(name)
     try:
         return AutoTokenizer.from_pretrained(name)
     except Exception as error:  # noqa: BLE001  whatever a folder that is no tokenizer makes of it
         raise UsageError(f"no tokenizer at {name}: {' '.join(str(error).split())[:300]}") from None
+
+
+def _require_cached(name: str) -> None:
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        files = ("config.json", "tokenizer_config.json")
+        if any(isinstance(try_to_load_from_cache(name, file), str) for file in files):
+            return
+    except HFValidationError:
+        pass
+    raise UsageError(
+        f"no tokenizer at {name}: no such folder, the Hugging Face hub is out of reach, and its cache has none"
+    )
 
 
 def counted(tokenizer: Any, messages: Sequence[Message], bytes_per_token: float) -> int:
