@@ -65,6 +65,12 @@ def _metadata() -> Role:
     return MetadataChild()
 
 
+def _batch() -> Role:
+    from mooreeval.execute.batch_child import BatchChild
+
+    return BatchChild()
+
+
 ROLES: dict[str, Callable[[], Role]] = {
     "reference": _reference,
     "recorder": _candidate,
@@ -75,6 +81,7 @@ ROLES: dict[str, Callable[[], Role]] = {
     "admission": _admission,
     "impostors": _impostors,
     "metadata": _metadata,
+    "batch": _batch,
 }
 
 

@@ -29,6 +29,7 @@ from mooreeval.toolchains.build_pool import BuildClock, BuildPool
 from mooreeval.toolchains.kept_builds import Built, KeptBuilds
 from mooreeval.toolchains.locate import SourceMap, findings_from_report
 from mooreeval.toolchains.refusals import illegal, illegal_include, place_in, refused_unread
+from mooreeval.toolchains.simulator_batch import BatchCompiler
 from mooreeval.toolchains.simulator_compile import Compiler, lifts_half_flags
 from mooreeval.toolchains.simulator_flags import Flags, foreign_includes, sort_flags
 from mooreeval.toolchains.simulator_mini import MiniCompiler, MiniTier
@@ -89,6 +90,22 @@ class SimulatorToolchain:
     def use_fullest_alone(self) -> None:
         """From now on, PyTorch's own headers alone."""
         self._mini = None
+
+    def batch_compiler(self) -> BatchCompiler:
+        """What builds many extensions of a trusted author at once; `simulator.tiers` must have `mini`."""
+        prepared = self.prepare()
+        if self._mini is None:
+            raise UsageError("many programs are built at once by the tier mini, which simulator.tiers does not have")
+        return BatchCompiler(self._mini, self._parts, prepared, self.pool)
+
+    def refused(self, extension: Extension) -> BuildFailure | None:
+        """What needs no compiler to be refused; and, of a batch, what the small tensor header does not hold."""
+        flags = sort_flags(extension.cflags, extension.cuda_cflags, extension.ldflags)
+        if failure := _refuse(extension, flags):
+            return failure
+        if self._mini is None or not self._mini.takes(extension, flags):
+            return BuildFailure("unsupported", "it needs PyTorch's own headers, and many are built without them")
+        return None
 
     def close(self) -> None:
         """End what is being built."""

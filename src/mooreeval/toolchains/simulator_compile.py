@@ -33,7 +33,7 @@ _TWICE = re.compile(r"multiple definition of [`'](?P<name>[^'\n]+)'")
 # Of errors: a line of a megabyte is not shown again with each.
 _BOUNDED = ("-fmax-errors=200", "-fno-diagnostics-show-caret")
 # libmoore_sim.so watches these three while a kernel runs.
-_WRAPPED = "-Wl,--wrap=memcpy,--wrap=memset,--wrap=memmove"
+WRAPPED = "-Wl,--wrap=memcpy,--wrap=memset,--wrap=memmove"
 
 
 def lifts_half_flags(defines: list[str]) -> bool:
@@ -149,7 +149,7 @@ class Compiler:
     def _link(self, objects: list[str]) -> BuildFailure | list[Message] | None:
         ran = self._run(
             [
-                "-shared", *objects, "-o", self.library.name, _WRAPPED, "-Wl,-z,defs", "-Wl,--warn-unresolved-symbols",
+                "-shared", *objects, "-o", self.library.name, WRAPPED, "-Wl,-z,defs", "-Wl,--warn-unresolved-symbols",
                 *self._parts.linker_flags, *self._libraries(),
             ]
         )  # fmt: skip

@@ -85,9 +85,17 @@ class MiniTier:
             reason_for_full(extension, defined, self._index) is None and reason_against(extension, self._index) is None
         )
 
-    def prelude(self, texts: Iterable[str]) -> Path:
-        """The precompiled header that these sources need: the lean one where they name nothing beyond it."""
-        return self._preludes[any(_BEYOND_LEAN.search(plain(text)) for text in texts)]
+    def prelude(self, texts: Iterable[str], flags: tuple[str, ...] | None = None) -> Path:
+        """The precompiled header that these sources need: the lean one where they name nothing beyond it.
+
+        One for other flags than every candidate's is made when somebody asks for it.
+        """
+        needs_more = any(_BEYOND_LEAN.search(plain(text)) for text in texts)
+        if flags is None:
+            return self._preludes[needs_more]
+        name, header = list(_PRELUDES.items())[needs_more]
+        key = f"{self._key(name)}-{content_hash(list(flags))[:8]}"
+        return self._part(name, PRELUDE_NAME, partial(self._make_prelude, header, flags=flags), {}, key)
 
     @functools.cached_property
     def _index(self) -> Index:
@@ -99,11 +107,13 @@ class MiniTier:
         """Folders in which a candidate's includes are looked for; PyTorch's own are not among them."""
         return [f"-isystem{folder}" for folder in _FOLDERS]
 
-    def _part(self, name: str, file: str, make: Callable[[Path], float], spent: dict[str, float]) -> Path:
+    def _part(
+        self, name: str, file: str, make: Callable[[Path], float], spent: dict[str, float], key: str | None = None
+    ) -> Path:
         def write(folder: Path) -> None:
             spent[name] = make(folder)
 
-        return self._cache.get_or_make(self._key(name), write) / file
+        return self._cache.get_or_make(key or self._key(name), write) / file
 
     @functools.cache  # noqa: B019  one toolchain a process
     def _key(self, name: str) -> str:
@@ -121,11 +131,12 @@ class MiniTier:
             folder,
         )  # fmt: skip
 
-    def _make_prelude(self, header: str, folder: Path) -> float:
+    def _make_prelude(self, header: str, folder: Path, flags: Iterable[str] | None = None) -> float:
         text = (SIMULATOR / "mini" / header).read_text(encoding="utf-8")
         (folder / PRELUDE_NAME).write_text(text, encoding="utf-8")
         torch = f"-isystem{self._parts.torch / 'include'}"  # for its number formats
-        arguments = [*candidate_flags(False), *self.include_flags, torch, "-x", "c++-header", PRELUDE_NAME]
+        own = candidate_flags(False) if flags is None else flags
+        arguments = [*own, *self.include_flags, torch, "-x", "c++-header", PRELUDE_NAME]
         return self._run([*arguments, "-o", f"{PRELUDE_NAME}.gch"], folder)
 
     def _make_names(self, folder: Path) -> float:
