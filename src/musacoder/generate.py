@@ -98,7 +98,7 @@ def _opened(stack: ExitStack, config: GenerateConfig, path: Path, task: SuiteTas
     model = open_model(config.model.name or "", config.model)
     stack.callback(model.close)
     verifier = stack.enter_context(LocalVerifier(_judging(config)))
-    turns = 1 + config.repairs + config.budget.turns
+    turns = 1 + config.repairs + (config.budget.turns if verifier.device_name else 0)
     manifest = manifest_of("generate", path, config, config.task or "", [task], turns, verifier)
     run = stack.enter_context(opened(path, manifest, config))
     announce_preparation(verifier)

@@ -18,7 +18,7 @@ from mooreeval.verify import LocalVerifier, versions
 from musacoder.config import FREE, BenchConfig, GenerateConfig, plain, read_config
 from musacoder.models import Model
 from musacoder.pipeline import NoMoreAnswers
-from musacoder.prompts import Templates
+from musacoder.prompts import Templates, rehearse, target_of
 from musacoder.runlog import Manifest, RunFolder, TaskEntry
 from musacoder.suites import SuiteTask
 
@@ -94,9 +94,12 @@ def manifest_of(
 
 
 def opened(path: Path, manifest: Manifest, config: BenchConfig | GenerateConfig) -> RunFolder:
-    """The run, begun or taken up again."""
+    """The run, begun or taken up again. A template that is wrong begins none."""
     if RunFolder.exists(path):
         return RunFolder.resume(path, manifest, plain(config), free=FREE)
+    if config.prompt.templates is not None:
+        target = target_of(manifest.backend, device=manifest.device, policy=config.verify.policy)
+        rehearse(config.prompt, target)
     return RunFolder.create(path, manifest, plain(config))
 
 

@@ -163,6 +163,24 @@ def test_going_on_with_an_edited_task_or_template_is_refused(bench, work):
     assert "tasks.level1/0_task.hash: " in refused.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("first.md.j2", "{{ task }", "first.md.j2, line 1: "),
+        ("repair.md.j2", "{{ status }}\n{{ unheard }}", "repair.md.j2: 'unheard' is undefined"),
+        ("optimise.md.j2", "{% for t in times %}{{ t.unheard }}{% endfor %}", "optimise.md.j2: "),
+    ],
+)
+def test_a_template_that_is_wrong_in_any_kind_of_turn_begins_no_run(bench, work, name, text, told):
+    (work / "texts").mkdir()
+    (work / "texts" / name).write_text(text)
+    done = bench(*SMALL, "--samples", "2", "--run", "first", "--set", f"prompt.templates={work}/texts")
+    assert done.returncode == 2
+    assert f"texts/{told}" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not (work / "runs").exists()
+
+
 def test_what_changes_no_result_may_change_on_the_way(bench, work):
     assert bench(*SMALL, "--samples", "2", "--run", "first").returncode == 0
     assert bench("bench", "--run", "first", "--workers", "5", "--set", "work.asking=1").returncode == 0

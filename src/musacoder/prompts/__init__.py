@@ -2,6 +2,7 @@
 
 from musacoder.prompts.build import build_first, build_optimise, build_repair
 from musacoder.prompts.config import PromptConfig
+from musacoder.prompts.rehearsal import rehearse
 from musacoder.prompts.target import Target, target_of
 from musacoder.prompts.templates import Templates
 from musacoder.prompts.types import Prompt, PromptTooLong, Turn
@@ -16,5 +17,6 @@ __all__ = [
     "build_first",
     "build_optimise",
     "build_repair",
+    "rehearse",
     "target_of",
 ]
