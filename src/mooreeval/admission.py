@@ -19,7 +19,7 @@ from mooreeval.hashing import content_hash
 from mooreeval.verdict import Record, Reduction, Shape, TaskAdmission
 
 SCHEMA_VERSION = 1
-ADMISSION_PROTOCOL = "admission-1"  # which checks are made, and how
+ADMISSION_PROTOCOL = "admission-2"  # which checks are made, and how
 RECORD = "admission.json"
 
 

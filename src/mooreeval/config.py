@@ -234,6 +234,11 @@ class VerifyConfig(Record):
         description="`auto`: one more run for each other sign or scale of the inputs that the task's known admission "
         "needs; `none`: no such run.",
     )
+    weight_variation: Variations = Field(
+        "auto",
+        description="`auto`: one more run in which weights that begin as ones or zeros have other values; `none`: no "
+        "such run. There is none under protocol `kernelbench`.",
+    )
     seed: Annotated[str | None, AfterValidator(_hex_secret)] = Field(
         None, description="The run secret, hexadecimal; none: a new one each run."
     )

@@ -156,6 +156,8 @@ _OTHER_INPUTS = {
     "tenfold": "ten times the inputs that get_inputs makes",
 }
 
+_OTHER_WEIGHTS = " with other weights than a model begins with (those that are ones or zeros had other values)"
+
 
 def _trial_blocks(verdict: Verdict, config: FeedbackConfig) -> Iterator[_Block]:
     failed = [t for t in verdict.trials if not t.passed]
@@ -170,6 +172,7 @@ def _trial_blocks(verdict: Verdict, config: FeedbackConfig) -> Iterator[_Block]:
 def _mismatch_text(trial: Trial, mismatch: Mismatch, width: int) -> str:
     schedule = f" (threads ran in the order: {_one_line(trial.schedule, 40)})" if trial.schedule else ""
     other = f" on {_OTHER_INPUTS[trial.inputs]}" if trial.inputs in _OTHER_INPUTS else ""
+    other += _OTHER_WEIGHTS if trial.weights == "other" else ""
     lines = [f"Mismatch{other}{schedule}: {_one_line(mismatch.message, 4 * width)}"]
     for index, got, expected in mismatch.examples:
         lines.append(f"  {mismatch.output}{list(index)}: got {_number(got)}, expected {_number(expected)}")

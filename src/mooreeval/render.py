@@ -256,7 +256,8 @@ def _finding(finding: Finding, own: _Own, said: str) -> RenderableType:
 
 
 def _mismatch(trial: Trial, mismatch: Mismatch, said: str) -> RenderableType:
-    how = ", ".join(_line(word) for word in (trial.schedule, trial.inputs) if word and word != "plain")
+    weights = "other weights" if trial.weights == "other" else None
+    how = ", ".join(_line(word) for word in (trial.schedule, trial.inputs, weights) if word and word != "plain")
     title = f"mismatch in trial {trial.index}" + (f" ({how})" if how else "")
     message = _unsaid(mismatch.message, said)
     line = _indented(Text().append(title, "red").append(f"  {message}" if message else ""), 2)

@@ -119,6 +119,7 @@ class Trial(Record):
     passed: bool
     schedule: str | None = None  # simulator: "checked forward", "reverse", "random", ...
     inputs: str = "plain"  # or how they differ from what get_inputs makes: "signs", "tenth", "tenfold"
+    weights: Literal["own", "other"] = "own"  # "other": those that begin as ones or zeros have other values
     mismatch: Mismatch | None = None
 
 
@@ -288,6 +289,7 @@ class Verdict(Record):
     output_tail: str | None = None  # end of what the candidate printed, bounded
     reductions: tuple[Reduction, ...] = ()
     admission: TaskAdmission | None = None  # None where the task's is not known
+    weights_not_varied: str | None = None  # why no trial gave other values to weights that begin as ones or zeros
     timing: Timing | None = None
     profile: Profile | None = None  # only where it was asked for
     backend: str

@@ -191,6 +191,7 @@ class LocalVerifier(OnThisMachine):
             output_tail=evidence.output_tail,
             reductions=evidence.reductions,
             admission=evidence.admission,
+            weights_not_varied=one_line(evidence.weights_not_varied) if evidence.weights_not_varied else None,
             timing=evidence.timing if conclusion.status is Status.CORRECT else None,
             profile=evidence.profile,
             backend=self.config.backend,

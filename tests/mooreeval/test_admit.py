@@ -182,6 +182,29 @@ def test_positive_inputs_hide_short_mantissas_in_a_product_and_other_signs_show_
     assert "plain" in told["bfloat16"]
 
 
+def test_a_limit_that_inputs_hardly_reach_is_missed_at_another_scale(admitter):
+    admission = admitter.admit(task("return torch.clamp(x, -7.0, 7.0)", "return [torch.randn(40, 70)]"))
+    assert admission.outcome is Outcome.ADMITTED, admission.in_words()
+    assert admission.needs == ("tenfold",)
+    told = {i.at: i.told_by for i in admission.impostors if i.name == "limit"}
+    assert told == {"lower end of limit 0": ("tenfold",), "upper end of limit 0": ("tenfold",)}
+
+
+def test_a_limit_that_no_input_reaches_is_a_note_and_no_weakness(admitter):
+    admission = admitter.admit(task("return x / x.norm(dim=1, keepdim=True).clamp(min=1e-12)", ONE))
+    assert admission.outcome is Outcome.ADMITTED, admission.in_words()
+    assert admission.needs == ()
+    assert notes(admission)["limits_without_effect"] == "nobody misses these: lower end of limit 0"
+
+
+def test_weights_with_which_the_reference_says_nothing_are_left_as_they_begin(admitter):
+    init = "self.norm = nn.LayerNorm(70)"
+    forward = "return self.norm(x) + 0 * torch.log(1.1 - (self.norm.weight[0] - 1).abs() * 10)"
+    admission = admitter.admit(task(forward, ONE, init=init))
+    assert admission.outcome is Outcome.ADMITTED, admission.in_words()
+    assert "nobody misses them: the reference is not finite with them" in notes(admission)["neutral_weights"]
+
+
 def test_other_signs_are_not_allowed_where_the_reference_is_not_finite_then(admitter):
     admission = admitter.admit(task("return torch.log(x + 0.1)", "return [torch.rand(40, 70)]"))
     allowed = {v.name: v for v in admission.variations}
@@ -215,6 +238,7 @@ def test_what_changes_nothing_is_told_as_a_note(admitter):
     found = notes(admission)
     assert found["changes_inputs"] == "forward writes to input[0]"
     assert "bn.weight" in found["neutral_weights"]
+    assert "one more trial of a candidate gives them other values" in found["neutral_weights"]
     assert "linear.bias" in found["weights_without_effect"]  # the normalisation subtracts it
     assert "stateful" in found
 

@@ -22,10 +22,12 @@ import torch
 
 from mooreeval.errors import TaskError
 from mooreeval.execute.lower_precision import LOWERED, is_full_precision
+from mooreeval.execute.neutral_weights import neutral_names
 from mooreeval.execute.reference_child import ReferenceChild
 from mooreeval.execute.task_module import seed_generators
 from mooreeval.execute.tensors import dtype_name, map_tensors, tensor_paths, to_wire
 from mooreeval.execute.vary_inputs import flooded, perturbed, varied, without_last
+from mooreeval.execute.without_limits import without_limit
 from mooreeval.task import INPUTS_NAME
 
 Answer = tuple[dict[str, Any], dict[str, Any]]
@@ -76,7 +78,7 @@ class AdmissionChild(ReferenceChild):
         return {
             "stable": stable,
             "weights": [name for name, tensor in weights.items() if tensor.is_floating_point() and tensor.numel()],
-            "neutral": [name for name, tensor in weights.items() if _is_neutral(tensor)],
+            "neutral": neutral_names(self.model),
         }
 
     # ------------------------------------------------------------------------------------------------------------ runs
@@ -140,6 +142,8 @@ class AdmissionChild(ReferenceChild):
         assert self.module is not None
         if kind in LOWERED:
             return self._lowered(kind)
+        if kind == "limit":
+            return without_limit(self._fresh_model(), self._own_inputs(), self._forward, dim, name)
         if kind == "weight":
             return self._with_weight(name, seed)
         if kind == "fresh":
@@ -212,12 +216,6 @@ def _state(model: Any) -> dict[str, torch.Tensor]:
 
 def _parameters(model: Any) -> dict[str, torch.Tensor]:
     return dict(model.named_parameters()) if isinstance(model, torch.nn.Module) else {}
-
-
-def _is_neutral(weight: torch.Tensor) -> bool:
-    """All zeros or all ones: leaving it out changes nothing."""
-    first = weight.reshape(-1)[:1]
-    return weight.numel() > 0 and float(first) in (0.0, 1.0) and bool((weight == first).all())
 
 
 def _same(a: Any, b: Any) -> bool:

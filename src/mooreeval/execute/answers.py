@@ -174,6 +174,7 @@ class LoadAnswer(_Claim):
     extensions: Annotated[tuple[ExtensionClaim, ...], Field(max_length=64)] = ()
     refusals: Annotated[tuple[RefusalClaim, ...], Field(max_length=64)] = ()
     asked_for_more: bool = False  # a run: for an extension that was not recorded
+    without_counterpart: Annotated[tuple[ShortText, ...], Field(max_length=4096)] = ()  # see `neutral_weights`
 
     def recording(self) -> Recording:
         return Recording(tuple(claim.extension() for claim in self.extensions))

@@ -2,8 +2,9 @@
 
 Operations
     start   backend, options -> name and tensor_device of the device
-    load    code, weight_seed, mode ("record" | "run"), artefacts; values: init_inputs, state
-            -> error or None, extensions recorded, refusals, asked_for_more
+    load    code, weight_seed, mode ("record" | "run"), artefacts, other_weights (None, or seed and names: the weights
+            that have other values than a model begins with); values: init_inputs, state
+            -> error or None, extensions recorded, refusals, asked_for_more, without_counterpart (of those weights)
     trial   schedule, seconds; values: inputs -> as of load, report, operators; values: outputs, inputs_after
     held    as trial, but no kernel of the candidate's runs
     release -> nothing; the device's memory is given back, the model stays
@@ -37,6 +38,7 @@ from typing import Any
 import torch
 
 from mooreeval.execute.device import Device, open_device
+from mooreeval.execute.neutral_weights import made_otherwise, without_counterpart
 from mooreeval.execute.same_places import SamePlaces
 from mooreeval.execute.tensors import crossing_tensors, from_wire, to_wire
 from mooreeval.execute.timed_calls import TimedCalls, stay_on
@@ -75,6 +77,7 @@ class CandidateChild:
         self._loaded: dict[str, Any] = {}
         self._watch: OperatorWatch | None = None
         self._kept_inputs: list[Any] | None = None
+        self._without_counterpart: list[str] = []
         self._places = SamePlaces()
 
     @functools.cached_property
@@ -121,7 +124,7 @@ class CandidateChild:
             torch.set_num_threads(1)  # what it computes is of no interest, and others need the cores
         self.interceptor.install()
         error = _error_of(lambda: self._make_model(fields, values))
-        return {"error": error, **self._recorded()}
+        return {"error": error, "without_counterpart": self._without_counterpart, **self._recorded()}
 
     def _recorded(self) -> dict[str, Any]:
         if self.mode != "record":
@@ -136,12 +139,17 @@ class CandidateChild:
         if not isinstance(getattr(module, "ModelNew", None), type):
             raise NameError("the candidate's code ran, but defines no class ModelNew")
         init_inputs = from_wire(values["init_inputs"])
+        other, state = fields.get("other_weights"), from_wire(values["state"])
         torch.manual_seed(fields["weight_seed"])
         with torch.no_grad():
-            self.model = module.ModelNew(*init_inputs)
+            with made_otherwise(other["seed"]) if other else contextlib.nullcontext():
+                self.model = module.ModelNew(*init_inputs)
             if isinstance(self.model, torch.nn.Module):
                 self.model = self.model.to(self._device.tensor_device)
-                given = copy_state(self.model, from_wire(values["state"]))
+                if other:
+                    wanted = {name: state[name] for name in other["names"]}
+                    self._without_counterpart = without_counterpart(self.model, wanted)
+                given = copy_state(self.model, state)
                 if self._device.operator_log:
                     for tensor in given:
                         self._device.operator_log.mark_weights(tensor.untyped_storage().data_ptr())

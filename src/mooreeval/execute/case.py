@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from mooreeval.candidate import Candidate
@@ -27,6 +28,15 @@ from mooreeval.task import Task
 from mooreeval.toolchains.base import Toolchain
 from mooreeval.toolchains.locate import SourceMap
 from mooreeval.verdict import Finding, TaskAdmission
+
+
+@dataclass(frozen=True)
+class OtherWeights:
+    """What a model holds whose neutral weights are varied: see `mooreeval.execute.neutral_weights`."""
+
+    seed: int
+    names: tuple[str, ...]  # of the varied ones
+    state: Any  # wire values of all
 
 
 class Case:
@@ -80,15 +90,19 @@ class Case:
             raise TaskError(message.fields["message"])
         return message.fields, read_values(message)
 
-    def load(self, child: Child, mode: str, artefacts: dict[str, Any], seconds: float) -> LoadAnswer:
+    def load(
+        self, child: Child, mode: str, artefacts: dict[str, Any], seconds: float, weights: OtherWeights | None = None
+    ) -> LoadAnswer:
         """Let the candidate's Python run: `record` what it wants built, or `run` with what was built."""
         fields = {
             "code": self.candidate.code,
             "weight_seed": self.seed("weights"),
             "mode": mode,
             "artefacts": artefacts,
+            "other_weights": {"seed": weights.seed, "names": weights.names} if weights else None,
         }
-        values = {"init_inputs": self.evidence.init_inputs, "state": self.evidence.state}
+        state = weights.state if weights else self.evidence.state
+        values = {"init_inputs": self.evidence.init_inputs, "state": state}
         return ask(child, "load", LoadAnswer, fields, values, seconds)[0]
 
     def ended(self, end: ChildEnded, child: Child, when: str) -> Conclusion:

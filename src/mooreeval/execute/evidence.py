@@ -20,6 +20,8 @@ class Evidence:
     input_kinds: list[str] | None = None  # of forward's arguments, see `argument_kinds`
     init_kinds: list[str] | None = None
     single_precision: bool = False
+    neutral_weights: tuple[str, ...] = ()  # that begin as ones or zeros
+    weights_not_varied: str | None = None  # why no trial gave them other values
     reductions: tuple[Reduction, ...] = ()
     admission: TaskAdmission | None = None
     forced: tuple[str, ...] = ()

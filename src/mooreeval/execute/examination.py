@@ -10,6 +10,7 @@ told apart is found out in a process that runs nobody's code, by the comparison 
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
@@ -34,6 +35,8 @@ PRECISIONS = ("half", "bfloat16", "half_inputs", "tf32")
 INFORMATIVE = ("zeros", "constant", "stale")  # a reference that does not tell these under a variation says nothing
 INPUT_SEEDS = 4  # how often inputs are made to see whether they follow the seed
 OTHER_WEIGHTS = 3  # that a task is given before it is told to be constant whatever its weights are
+MOST_LIMITS = 4  # of a forward pass, whose ends are left out one by one
+_LIMITS = re.compile(r"clamp|clip|hardtanh|relu6", re.IGNORECASE)  # in a task's text, where it may have one
 MOST_SLICES, MOST_DIMS = 24, 6  # last slices of inputs that are left out one by one
 
 Variant = tuple[str, str, dict[str, Any]]  # name and place of the impostor, and what asks for it
@@ -58,6 +61,7 @@ class Examination:
         self._processes = Processes(config, launcher, toolchain, self.evidence)
         self._inputs: list[dict[str, Any]] = []
         self._weights: list[str] = []
+        self._neutral: list[str] = []  # weights that begin as ones or zeros
 
     def examine(self) -> Examined:
         """Run the checks in order until one of them refuses the task."""
@@ -99,6 +103,9 @@ class Examination:
         for name in VARIATIONS:
             with self._stage(name):
                 self.examined.variation(name, self._why_not(task, comparer, name))
+        if self._neutral:
+            with self._stage("other weights"):
+                self._vary_weights(task)
 
     # ---------------------------------------------------------------------------------------------------------- helpers
     def _seed(self, purpose: str, number: int = 0) -> int:
@@ -147,9 +154,7 @@ class Examination:
         self._weights = [names[k * len(names) // most] for k in range(most)] if len(names) > most else names
         if not facts["stable"]:
             self.examined.refuse("random_weights", "one weight seed gives different weights each time")
-        if facts["neutral"]:
-            listed = _listed(facts["neutral"])
-            self.examined.note("neutral_weights", f"all zeros or all ones, so nobody misses them: {listed}")
+        self._neutral = facts["neutral"]
         if len(self._weights) < len(names):
             self.examined.note("weights", f"{len(self._weights)} of {len(names)} weights were changed one by one")
 
@@ -260,6 +265,9 @@ class Examination:
             for dim in [d for d, size in enumerate(entry["shape"]) if size > 1][:MOST_DIMS]
         ]
         yield from (("unread", at, fields) for at, fields in slices[:MOST_SLICES])
+        for number in range(MOST_LIMITS if _LIMITS.search(self.task.code) else 0):
+            for end in ("lower", "upper"):
+                yield "limit", f"{end} end of limit {number}", {"kind": "limit", "dim": number, "name": end}
         for name in self._weights:
             yield "weight", name, {"kind": "weight", "name": name, "seed": self._seed("noise")}
 
@@ -298,6 +306,17 @@ class Examination:
         return all(effects)
 
     # ------------------------------------------------------------------------------------------------------ variations
+    def _vary_weights(self, task: TaskProcess) -> None:
+        """Whether a verdict can tell who leaves out the weights that begin as ones or zeros."""
+        fields = {"seed": self._seed("inputs", 0), "weights": self._seed("other weights")}
+        try:
+            why_not = task.ask("other", fields).fields["silent"]
+        except Refused as why:
+            task.restart_plain()
+            why_not = f"{why}"
+        told = f"nobody misses them: {why_not}" if why_not else "one more trial of a candidate gives them other values"
+        self.examined.note("neutral_weights", f"all zeros or all ones: {_listed(self._neutral)}; {told}")
+
     def _why_not(self, task: TaskProcess, comparer: Child, name: str) -> str | None:
         """Try the inputs under a variation; why it is not allowed, None where it is."""
         try:

@@ -28,6 +28,7 @@ WORDS = {
     "ignored": "other values of an input",
     "unread": "an input whose last slice was never read",
 }
+_UNSEEN = {"weight": "a change of these is not seen", "limit": "nobody misses these"}  # is no reason to be weak
 _SHOWN_PLACES = 3
 ILL_CONDITIONED = 0.01  # of its values' size: a reference whose own rounding is that large excuses everything
 
@@ -106,7 +107,7 @@ class Examined:
         return tuple(
             Impostor(name=name, at=at, told_by=tuple(by), passes=not by)
             for (name, at), by in self._told_by.items()
-            if name != "weight"
+            if name != "weight" and (by or name != "limit")
         )
 
     def outcome(self) -> tuple[Outcome, tuple[Reason, ...]]:
@@ -123,10 +124,13 @@ class Examined:
         return (Outcome.WEAK if reasons else Outcome.ADMITTED), reasons
 
     def all_notes(self) -> tuple[Reason, ...]:
-        """Notes, and the weights whose change was not seen."""
-        unseen = [name for (kind, name), by in self._told_by.items() if kind == "weight" and not by]
-        told = Reason(kind="weights_without_effect", message=f"a change of these is not seen: {', '.join(unseen)}")
-        return (*self.notes, told) if unseen else tuple(self.notes)
+        """Notes, and the weights and limits whose change was not seen."""
+        told = [
+            Reason(kind=f"{kind}s_without_effect", message=f"{said}: {', '.join(unseen)}")
+            for kind, said in _UNSEEN.items()
+            if (unseen := [at for (name, at), by in self._told_by.items() if name == kind and not by])
+        ]
+        return (*self.notes, *told)
 
     def needs(self) -> tuple[str, ...]:
         """The fewest variations by which everything is told that the plain inputs do not tell; greedily chosen."""

@@ -94,6 +94,7 @@ class Judgement:
         )
         evidence.input_kinds, evidence.init_kinds = kinds_of(answer["input_kinds"]), kinds_of(answer["init_kinds"])
         evidence.single_precision = answer["single_precision"] is True
+        evidence.neutral_weights = tuple(answer["neutral"])
         evidence.reductions = tuple(Reduction.model_validate(r) for r in answer["reductions"])
         evidence.forced, evidence.doubtful = tuple(answer["forced"]), tuple(answer["doubtful"])
 

@@ -4,9 +4,12 @@ Operations
     start     backend, options -> name of the device; without it the task runs on the CPU
     prepare   name, code, candidate_text, budget (None: the task as it is), careful, weight_seed, example_seed
               -> the code as run (sizes reduced), reductions, forced and doubtful ones, input_kinds, init_kinds,
-              single_precision (see `argument_kinds`); values: init_inputs, state, example
+              single_precision (see `argument_kinds`), neutral (weights that begin as ones or zeros); values:
+              init_inputs, state, example
     trial     seed, inputs (plain, or a variation of them) -> values: inputs, expected32, expected64 (None where there
               is no float64 run), inputs_after
+    other     seed, weights -> silent (why nothing can be told, or ""), varied (names of weights); values as of a
+              trial, of a model whose neutral weights have other values, and its state
     arenas    seeds, cycle, core -> leaves (the form of each tensor); values: arenas, see `timed_calls`
     compile   seed -> error or None: torch.compile of the model, and its first call
     block     calls, first, keep, held, compiled (or not): queued calls of the task's own model
@@ -30,6 +33,7 @@ from mooreeval.execute.argument_kinds import argument_kinds, is_single_precision
 from mooreeval.execute.device import Device, open_device
 from mooreeval.execute.fake_run import input_bytes, inputs_on_meta
 from mooreeval.execute.host_outputs import may_keep_on_host, outputs_on_host
+from mooreeval.execute.neutral_weights import made_otherwise, neutral_names, says_nothing, vary
 from mooreeval.execute.reduce import Budget, reduce_task
 from mooreeval.execute.task_module import TaskModule, load_task_module
 from mooreeval.execute.tensors import Export, crossing_tensors, first_foreign, kept_on_host, map_tensors, to_wire
@@ -50,6 +54,7 @@ class ReferenceChild:
         self._compiled: Any = None
         self._code = ""
         self._on_host: list[bool] | None = None  # of each output, once it is known
+        self._weight_seed = 0
 
     def handle(self, op: str, fields: dict[str, Any], values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         del values
@@ -66,6 +71,8 @@ class ReferenceChild:
             return self._prepare(fields)
         if op == "trial":
             return {}, self._trial(fields["seed"], fields.get("inputs", ""))
+        if op == "other":
+            return self._trial_on_other_weights(fields["seed"], fields["weights"])
         if op == "arenas":
             stay_on(fields["core"])
             return self._arenas(fields["seeds"], fields["cycle"])
@@ -96,7 +103,8 @@ class ReferenceChild:
             code = reduced.code
         self._code, self._on_host = code, None
         self.module = load_task_module(code, name=name, device=self._place)
-        self.model = self.module.make_model(fields["weight_seed"])
+        self._weight_seed = fields["weight_seed"]
+        self.model = self.module.make_model(self._weight_seed)
         state = dict(self.model.state_dict()) if isinstance(self.model, torch.nn.Module) else {}
         init_inputs = self._checked(list(self.module.init_inputs()), f"{INIT_INPUTS_NAME}()")
         example = self._example(fields["example_seed"])
@@ -105,6 +113,7 @@ class ReferenceChild:
             "input_kinds": argument_kinds(inputs),
             "init_kinds": argument_kinds(init_inputs),
             "single_precision": is_single_precision(code, [inputs or [], state]),
+            "neutral": neutral_names(self.model),
             "code": code,
             "reductions": [asdict(r) for r in reduced.reductions] if reduced else [],
             "forced": list(reduced.forced) if reduced else [],
@@ -140,21 +149,47 @@ class ReferenceChild:
         made = self._checked(list(self.module.make_inputs(seed)), f"{INPUTS_NAME}()")
         return self._run_on(varied(made, variation, seed)[0])
 
-    def _run_on(self, inputs: list[Any], *, keep_warm: bool = False) -> dict[str, Any]:
-        """Both references on these inputs, which are the task's to write to."""
+    def _trial_on_other_weights(self, seed: int, weights: int) -> tuple[dict[str, Any], dict[str, Any]]:
+        """A trial of another model, made under the same seed, whose neutral weights are none; the first one stays."""
+        assert self.module is not None
+        kept = self.model
+        try:
+            with made_otherwise(weights):
+                model = self.module.make_model(self._weight_seed)
+            for weight in model.parameters():
+                vary(weight, weights)  # what was filled past the constructors
+            self.model = model
+            state = dict(model.state_dict())
+            silent: list[str] = []
+            values = self._run_on(self._checked(self.module.make_inputs(seed), f"{INPUTS_NAME}()"), silent=silent)
+        finally:
+            self.model = kept
+        names = [name for name in neutral_names(kept) if isinstance(state.get(name), torch.Tensor)]
+        return {"silent": silent[0], "varied": names}, {**values, "state": to_wire(state)}
+
+    def _run_on(self, inputs: list[Any], *, keep_warm: bool = False, silent: list[str] | None = None) -> dict[str, Any]:
+        """Both references on these inputs, which are the task's to write to.
+
+        `silent` receives why nothing can be told by the outputs, or "".
+        """
         assert self.module is not None
         exchange = self.device.exchange if self.device else None
         export = exchange.export if exchange else None
         if exchange:
             exchange.clear(keep_warm=keep_warm)
         before = map_tensors(inputs, exchange.place if exchange else _own_copy)  # forward may write to its inputs
-        expected64 = to_wire(self._in_float64(before), export)
+        made64 = self._in_float64(before)
+        expected64 = to_wire(made64, export)
+        if silent is None:
+            made64 = None
         if exchange:
             exchange.release(keep_warm=keep_warm)  # float64 copies are the largest that there are
         if self._on_host is None and export is None:
             follow = may_keep_on_host(self._code)
             self._on_host = outputs_on_host(self.module, self._code, self.model, before) if follow else []
         expected32 = self._checked(self.module.forward(self.model, inputs), "output")
+        if silent is not None:
+            silent.append(says_nothing(expected32, made64))
         self._checked(inputs, "input")
         sent = to_wire(before, export)
         untouched = exchange is not None and _same(before, inputs)

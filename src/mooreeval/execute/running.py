@@ -19,6 +19,7 @@ from mooreeval.execute.case import Case
 from mooreeval.execute.children import Child, ChildEnded
 from mooreeval.execute.conclude import Conclusion
 from mooreeval.execute.gpu_state import GpuWatch
+from mooreeval.execute.other_weights import TrialOnOtherWeights
 from mooreeval.execute.schedule import PLAIN, DeviceSchedule, PlannedTrial, Schedule, plan
 from mooreeval.execute.timed_peers import TimedPeers, core_for
 from mooreeval.execute.timing_stage import time_candidate
@@ -55,14 +56,26 @@ class Run:
             self._holds_kernels = False
             self.evidence.forget_the_trials()
             conclusion = self._run(reference)
+        if conclusion.status is Status.CORRECT:
+            other = TrialOnOtherWeights(self._case, self._turn, self._compare)
+            conclusion = other.conclude(reference, shared=self._may_share) or self._concluded(conclusion)
         if conclusion.status is not Status.CORRECT:
             self._case.require_artefacts()
         return conclusion
 
+    def _concluded(self, conclusion: Conclusion) -> Conclusion:
+        """What is said of all trials, now that there are no more."""
+        return conclude.trials(self.evidence.trials) if self.evidence.trials else conclusion
+
+    @property
+    def _may_share(self) -> bool:
+        example, state = self.evidence.example, self.evidence.state
+        return example is not None and self._processes.may_share(bytes_of([example, state]))
+
     def _run(self, reference: Child) -> Conclusion:
         """Trials and timing. A failure that others on the device may be to blame for is had again without them."""
         evidence = self.evidence
-        if evidence.example is None or not self._processes.may_share(bytes_of([evidence.example, evidence.state])):
+        if not self._may_share:
             return self._run_once(reference, shared=False)
         try:
             conclusion = self._run_once(reference, shared=True)
