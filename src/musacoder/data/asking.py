@@ -92,7 +92,8 @@ def row(
     *,
     source: str | None = None,
 ) -> Row:
-    """A row about a program, with its provenance."""
+    """A row about a program, with its provenance; `verified_by` says what judged the answer, if anything did."""
+    verified = program.judged_by if program.status == "correct" else None
     return Row(
         kind=kind,
         prompt=prompt,
@@ -103,7 +104,7 @@ def row(
         split=program.split,
         source=source or program.source,
         licence=program.licence,
-        facts={"program": program.program_hash, **facts},
+        facts={"program": program.program_hash, "verified_by": verified, **facts},
     )
 
 

@@ -161,18 +161,24 @@ def rows_of_run(run: RunFolder, pool: Mapping[str, Sequence[Program]], asking: A
             continue
         program = answers[of_task[answers[0].task_hash] % len(answers)]
         of_task[program.task_hash] += 1
+        facts = {"verified_by": run.manifest.backend} if righted else {}
         code = righted or program.candidate_code
-        yield from _row_of_run(program, failed, code, asking, f"policy:{run.manifest.model}")
+        yield from _row_of_run(program, failed, code, asking, f"policy:{run.manifest.model}", facts)
 
 
 def _row_of_run(
-    program: Program, failed: Sequence[tuple[str, Verdict]], code: str, asking: Asking, source: str
+    program: Program,
+    failed: Sequence[tuple[str, Verdict]],
+    code: str,
+    asking: Asking,
+    source: str,
+    more: Mapping[str, str],
 ) -> Iterator[Row]:
     try:
         prompt = asking.repair(program, failed)
     except PromptTooLong:
         return
-    facts = {"turns": len(failed) + 1, "own_answer": code != program.candidate_code, **judged_by(failed[-1][1])}
+    facts = {"turns": len(failed) + 1, "own_answer": code != program.candidate_code, **judged_by(failed[-1][1]), **more}
     yield row(RowKind.REPAIR, program, prompt, asking.answer(code), facts, source=source)
 
 
