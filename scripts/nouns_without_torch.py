@@ -61,6 +61,7 @@ NOUNS = (
     "musacoder.models.scripted",
     "musacoder.prompts",
     "musacoder.data.structure",
+    "musacoder.rollout.types",
 )
 # None in sys.modules makes every import of that name fail, wherever it is hidden.
 _PROGRAM = "import sys; sys.modules['torch'] = None; import importlib; importlib.import_module(sys.argv[1])"
