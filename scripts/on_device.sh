@@ -33,18 +33,13 @@ verdicts() {
         --workers "$WORKERS" --set timing.compile_baseline=false --set timing.budget_seconds=0.3 "$@"
 }
 
+# Another machine goes on from the state.tar.gz that it leaves: STATE names it. OUTPUT is where the tables go, without the code of answers.
 published() {
-    local folder=$RESULTS/published until=$((SECONDS + ${MINUTES%.*} * 60))
-    [ -e "$folder/drawn.json" ] || "$PYTHON" benchmarks/published.py draw --data "$DATA" --tasks "$PEER" --out "$folder" || return
-    published_part compiled && published_part eager --set verify.timing.compile_baseline=false
-    "$PYTHON" benchmarks/published.py table --out "$folder" "$folder"/run-*
-}
-
-published_part() {
-    local part=$1
-    shift
-    timeout -s INT "$((until > SECONDS ? until - SECONDS : 1))" "$PYTHON" -m musacoder bench --run "$folder/run-$part" --suite "$folder/$part" \
-        --model "scripted:$folder/answers.json" --samples 1 --policy mixed --backend cuda --workers "$WORKERS" "$@"
+    local folder=$RESULTS/published
+    [ -e "$folder/drawn.json" ] || [ -e "${STATE:-}" ] ||
+        "$PYTHON" benchmarks/published.py draw --data "$DATA" --tasks "$PEER" --count "${COUNT:-100}" --compiled "${COMPILED:-40}" --out "$folder" || return
+    "$PYTHON" benchmarks/published.py judge --out "$folder" --minutes "$MINUTES" --workers "$WORKERS" --backend "${BACKEND:-cuda}" \
+        --results "${OUTPUT:-$RESULTS/published-results}" ${STATE:+--state "$STATE"}
 }
 
 for name in "$@"; do

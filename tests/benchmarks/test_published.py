@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -60,10 +61,14 @@ def test_what_is_drawn_can_be_judged_by_bench_and_shown(tmp_path):
     program = [sys.executable, str(ROOT / "benchmarks/published.py")]
     data = leaderboard(tmp_path / "data")
     ran(*program, "draw", "--data", str(data), "--count", "2", "--compiled", "1", "--out", "drawn")
-    for part in published.SUITES:
-        model = ["--model", "scripted:drawn/answers.json", "--samples", "1", "--backend", "simulator"]
-        ran(sys.executable, "-m", "musacoder", "bench", "--run", part, "--suite", f"drawn/{part}", *model)
-    told = ran(*program, "table", "--out", "drawn", "runs/compiled", "runs/eager")
+    shutil.rmtree(data)  # what is drawn needs nothing beside it
+    judge = [*program, "judge", "--backend", "simulator", "--workers", "1"]
+    ran(*judge, "--out", "drawn", "--results", "first", "--minutes", "0")  # no time: nothing is judged, and it goes on
+    told = ran(*judge, "--out", "moved", "--results", "second", "--minutes", "5", "--state", "first/state.tar.gz")
     assert "| level1/1_ReLU | correct |  |  | 2.00 |  |" in told
     assert "| level1/2_Softmax | runtime_error |" in told
     assert "2 answers: " in told
+    results = {file.name: file.read_bytes() for file in (tmp_path / "second").iterdir()}
+    assert set(results) == {"published.md", "report.html", "report.md", "bench.log", "state.tar.gz"}
+    results.pop("state.tar.gz")  # which holds the answers
+    assert all(b"__global__" not in text and b"load_inline" not in text for text in results.values())
