@@ -59,9 +59,10 @@ class OperatorClaim(_Claim):
     line: Count | None = None
     count: Count
     bytes: Count = 0
+    reordered: Count = 0
 
     def seen(self) -> SeenOperator:
-        return SeenOperator(self.name, self.origin, self.function, self.line, self.count, self.bytes)
+        return SeenOperator(self.name, self.origin, self.function, self.line, self.count, self.bytes, self.reordered)
 
 
 class KernelClaim(_Claim):

@@ -199,15 +199,15 @@ class CandidateChild:
 
     def _forward(self, inputs: list[Any], devices: list[str]) -> dict[str, Any]:
         """Wire values of one forward; `devices` receives the device of each tensor among them."""
-        with torch.no_grad(), self._watched():
+        with torch.no_grad(), self._watched(inputs):
             result = self.model(*inputs)
         self._device.synchronize()
         self._device.note_outputs(crossing_tensors(result))
         return self._sent(result, inputs, devices)
 
-    def _watched(self) -> contextlib.AbstractContextManager[None]:
+    def _watched(self, inputs: list[Any]) -> contextlib.AbstractContextManager[None]:
         watch = self._watch if self.mode == "run" else None
-        return watch.watching() if watch else contextlib.nullcontext()
+        return watch.watching(inputs) if watch else contextlib.nullcontext()
 
     def _operators(self) -> list[dict[str, Any]]:
         return self._watch.report() if self._watch and self.mode == "run" else []
@@ -228,7 +228,7 @@ class CandidateChild:
 
     def _traced(self, inputs: list[Any]) -> dict[str, Any]:
         def call() -> None:
-            with torch.no_grad(), self._watched():
+            with torch.no_grad(), self._watched(inputs):
                 self.model(*inputs)
             self._device.synchronize()
 

@@ -57,7 +57,7 @@ class Case:
         self.toolchain, self._progress = toolchain, progress
         self.evidence = Evidence(admission=admission)
         self.processes = Processes(config, launcher, toolchain, self.evidence)
-        self.legality = Legality(candidate, config.policy, self.evidence)
+        self.legality = Legality(task, candidate, config.policy, self.evidence)
 
     def seed(self, purpose: str, trial: int = 0) -> int:
         """Unpredictable for a candidate, the same again under the same secret."""

@@ -13,9 +13,11 @@ from mooreeval.execute.answers import OperatorClaim, TraceAnswer, TrialAnswer
 from mooreeval.execute.conclude import Conclusion
 from mooreeval.execute.evidence import Evidence
 from mooreeval.legality.binary import binary_hits
-from mooreeval.legality.dispatch import operator_hits, operator_uses
+from mooreeval.legality.dispatch import moving_hits, operator_hits, operator_uses
+from mooreeval.legality.moving import only_moves
 from mooreeval.legality.operators import FILLS, base_name
 from mooreeval.legality.provenance import Emulated, OwnLaunch, emulated_hits, kernel_uses, own_share, traced_hits
+from mooreeval.task import Task
 from mooreeval.toolchains.locate import SourceMap
 from mooreeval.verdict import RuleHit
 
@@ -25,8 +27,9 @@ MOST_OPERATORS = 512
 class Legality:
     """What one candidate may do under a policy; each method's conclusion is None where it found nothing."""
 
-    def __init__(self, candidate: Candidate, policy: str, evidence: Evidence) -> None:
+    def __init__(self, task: Task, candidate: Candidate, policy: str, evidence: Evidence) -> None:
         self._code, self._policy, self._evidence = candidate.code, policy, evidence
+        self._only_moves = only_moves(task.code)
 
     def of_modules(self, source_map: SourceMap) -> Conclusion | None:
         """What the built modules take from elsewhere, before any of it runs."""
@@ -41,6 +44,9 @@ class Legality:
         if report.resets != index + 1:
             return conclude.tampering("the findings of the simulator were reset while the candidate ran")
         hits = self._operator_hits(answer.operators)
+        if self._only_moves:
+            seen, output_bytes = [claim.seen() for claim in answer.operators], self._evidence.bytes_of_a_call[1]
+            hits += moving_hits(seen, self._code, output_bytes, self._policy)
         if must_launch and not (report.launches and self._evidence.artefacts):
             return conclude.no_launch(passed, hits)
         if report.outputs is not None:

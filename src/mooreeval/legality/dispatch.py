@@ -30,6 +30,7 @@ class SeenOperator:
     line: int | None  # the candidate's line that led to it
     count: int
     moved_bytes: int
+    reordered_bytes: int = 0  # that a copy has put into another order, of what is no input as it was given
 
 
 def operator_uses(seen: Sequence[SeenOperator], code: str, recording: Recording) -> list[OperatorUse]:
@@ -55,6 +56,24 @@ def operator_hits(seen: Sequence[SeenOperator], code: str, recording: Recording,
         return []
     own = own_namespaces(code, recording)
     return [_hit(each, code) for each in seen if not _is_allowed(each.name, own)]
+
+
+def moving_hits(seen: Sequence[SeenOperator], code: str, output_bytes: int, policy: str) -> list[RuleHit]:
+    """In a task that only moves elements: copies of PyTorch's that put at least half of an output where it belongs.
+
+    An input may be made contiguous, and a finished output copied as it lies; another order is the kernel's to make.
+    """
+    movers = [each for each in seen if each.reordered_bytes]
+    if policy != "native" or 2 * sum(each.reordered_bytes for each in movers) < max(output_bytes, 1):
+        return []
+    return [_moving_hit(each, code) for each in movers]
+
+
+def _moving_hit(each: SeenOperator, code: str) -> RuleHit:
+    what = f"{each.function} ({each.name})" if each.function and each.function not in each.name else each.name
+    message = f"the task only moves elements, and PyTorch puts them in their places: {what}"
+    rule = "torch_compute" if each.origin == "python" else "cpp_torch_compute"
+    return RuleHit(rule=rule, message=message, place=_place(code, each.line), evidence=f"operator {each.name}")
 
 
 def own_namespaces(code: str, recording: Recording) -> frozenset[str]:

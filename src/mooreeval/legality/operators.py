@@ -139,6 +139,9 @@ FILLS = frozenset(
     """.split()
 )
 
+# What a conversion from numbers with a point to whole ones is told as: of all conversions it alone computes.
+TRUNCATION = "aten::trunc"
+
 ALLOWED = PAPER | frozenset(SPELLINGS) | QUESTIONS
 
 # Of overloads of what is allowed, over the versions of PyTorch that we build against: C++ writes them into the name.

@@ -18,11 +18,13 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from mooreeval.legality.operators import TORCH_NAMESPACES, is_allowed
+from mooreeval.legality.operators import TORCH_NAMESPACES, TRUNCATION, base_name, is_allowed
 
 MOST_USES = 512
 _MOST_FRAMES = 300
 _PRINTING = frozenset("__repr__ __str__ __format__".split())
+# Of what moves elements, the place of the argument that they come from.
+_COPIES = {"clone": 0, "_to_copy": 0, "copy_": 1, "copy": 1, "_copy_from": 0, "_copy_from_and_resize": 0}
 _ALLOCATES = frozenset("empty empty_like empty_strided new_empty new_empty_strided empty_permuted".split())
 
 
@@ -37,11 +39,13 @@ class OperatorWatch:
         self._host_data: dict[int, Any] = {}
         self._numbers_left = False  # a value of the device's has become a number of Python's
         self._hidden: dict[str, int] = {}
+        self._given: set[tuple[Any, ...]] = set()  # the inputs as they lie in memory
 
     @contextlib.contextmanager
-    def watching(self) -> Generator[None]:
-        """Note what runs inside; everything noted before is forgotten."""
+    def watching(self, inputs: Any = ()) -> Generator[None]:
+        """Note what runs inside, on these inputs; everything noted before is forgotten."""
         self._uses.clear()
+        self._given = {_form(tensor) for tensor in _tensors(inputs)}
         self._host_data.clear()
         self._functions, self._numbers_left = [], False
         if self._log:
@@ -58,8 +62,16 @@ class OperatorWatch:
     def report(self) -> list[dict[str, Any]]:
         """The uses, as `answers.OperatorClaim` reads them."""
         seen = [
-            {"name": name, "origin": origin, "function": function, "line": line, "count": count, "bytes": moved}
-            for (name, origin, function, line), (count, moved) in self._uses.items()
+            {
+                "name": name,
+                "origin": origin,
+                "function": function,
+                "line": line,
+                "count": count,
+                "bytes": moved,
+                "reordered": reordered,
+            }
+            for (name, origin, function, line), (count, moved, reordered) in self._uses.items()
         ]
         hidden = [
             {"name": name, "origin": "hidden", "function": "", "line": None, "count": count, "bytes": 0}
@@ -101,6 +113,9 @@ class OperatorWatch:
         """One operator has run."""
         name = str(operator.name())
         inputs, outputs = list(_tensors(arguments)), list(_tensors(results))
+        source = _source_of_a_copy(name, inputs, outputs)
+        if source is not None and _truncates(source, outputs[0]):
+            name = TRUNCATION
         if self._is_of_the_host_alone(inputs, outputs) and not is_allowed(name):
             return
         self._follow(inputs, outputs)
@@ -111,9 +126,11 @@ class OperatorWatch:
         key = (name, origin, function, self._line())
         if key not in self._uses and len(self._uses) >= MOST_USES and is_allowed(name):
             return
-        use = self._uses.setdefault(key, [0, 0])
+        use = self._uses.setdefault(key, [0, 0, 0])
         use[0] += 1
         use[1] += _moved(operator, inputs, outputs)
+        if source is not None and _form(source) not in self._given and _lies_otherwise(source, outputs[0]):
+            use[2] += outputs[0].nbytes
 
     def _is_of_the_host_alone(self, inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> bool:
         """Arithmetic on sizes and constants: nothing in it comes from the task's data, nor is on its device."""
@@ -185,6 +202,39 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
             yield from _tensors(item)
     elif isinstance(value, dict):
         yield from _tensors(list(value.values()))
+
+
+def _source_of_a_copy(name: str, inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> torch.Tensor | None:
+    """What a copy or a conversion reads; None of any other operator, and of what is not on a device."""
+    place = _COPIES.get(base_name(name))
+    if place is None or len(inputs) <= place or not outputs:
+        return None
+    ends = inputs[place], outputs[0]
+    return ends[0] if all(t.device.type != "cpu" and t.layout == torch.strided for t in ends) else None
+
+
+def _truncates(source: torch.Tensor, result: torch.Tensor) -> bool:
+    """Whether a conversion cuts off what stands behind the point. A mask is none."""
+    is_real = source.is_floating_point() and source.numel() > 1
+    return is_real and not (result.is_floating_point() or result.is_complex() or result.dtype is torch.bool)
+
+
+def _lies_otherwise(source: torch.Tensor, result: torch.Tensor) -> bool:
+    """Whether a copy puts elements into another order, some of them into several places, or a part somewhere."""
+    if source.shape != result.shape or _is_a_part(source) or _is_a_part(result):
+        return True
+    steps = zip(source.shape, source.stride(), result.stride(), strict=True)
+    return any(size > 1 and step != other for size, step, other in steps)
+
+
+def _is_a_part(tensor: torch.Tensor) -> bool:
+    return tensor.nbytes < tensor.untyped_storage().nbytes()
+
+
+def _form(tensor: torch.Tensor) -> tuple[Any, ...]:
+    if tensor.layout != torch.strided:
+        return (id(tensor),)
+    return tensor.data_ptr(), tuple(tensor.shape), tensor.stride()
 
 
 def _storage(tensor: torch.Tensor) -> int:

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from mooreeval.legality.dispatch import SeenOperator, operator_hits, operator_uses, own_namespaces
-from mooreeval.legality.watch import OperatorWatch
+from mooreeval.legality.watch import OperatorWatch, _form, _lies_otherwise, _truncates
 from mooreeval.toolchains.base import Extension, Recording, Source
 from mooreeval.verdict import RuleHit
 
@@ -178,3 +178,27 @@ def test_watching_does_not_import_pytorchs_compiler():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def reordered(made: torch.Tensor, source: torch.Tensor, given=()) -> bool:
+    return _form(source) not in {_form(t) for t in given} and _lies_otherwise(source, made)
+
+
+def test_a_copy_in_another_order_or_of_a_part_is_told_from_one_as_it_lies():
+    x = torch.randn(4, 6)
+    turned = x.t()
+    assert reordered(turned.contiguous(), turned)
+    assert reordered(x.expand(3, 4, 6).contiguous(), x.expand(3, 4, 6))
+    assert reordered(x[1].clone(), x[1])
+    assert not reordered(x.clone(), x)
+    assert not reordered(x.view(24).clone(), x.view(24))
+    assert not reordered(turned.contiguous(), turned, given=[turned])  # an input that is made contiguous
+
+
+def test_a_conversion_to_whole_numbers_is_told_as_truncation_and_one_of_masks_or_whole_numbers_is_not():
+    x = torch.randn(8)
+    assert _truncates(x, x.int())
+    assert not _truncates(x, x.bool())
+    assert not _truncates(x.int(), x.long())
+    assert not _truncates(x, x.half())
+    assert not _truncates(x[:1], x[:1].int())  # one number is no work
