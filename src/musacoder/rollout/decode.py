@@ -33,9 +33,9 @@ class Decoder:
         self.made_R = torch.zeros_like(self.tokens_R)  # tokens of the answer so far
         self.room_R = torch.zeros_like(self.tokens_R)  # most tokens of the answer
         self.done_R = torch.ones(rows, dtype=torch.bool, device=device)
-        # The last column takes what rows that are done go on to draw.
-        self.out_RT = torch.zeros(rows, drawing.max_tokens + 1, dtype=torch.int64, device=device)
-        self.logprobs_RT = torch.zeros(rows, drawing.max_tokens + 1, device=device)
+        # No answer is longer than a row of the cache; one column more takes what rows that are done go on to draw.
+        self.out_RT = torch.zeros(rows, slots.tokens + 1, dtype=torch.int64, device=device)
+        self.logprobs_RT = torch.zeros(rows, slots.tokens + 1, device=device)
 
     def start(self, rows_N: torch.Tensor, values: dict[str, list[int]]) -> None:
         """Begin answers in these rows; `values` are their next tokens, positions, seeds and rooms."""
@@ -49,12 +49,14 @@ class Decoder:
         self.made_R[rows_N] = 0
         self.done_R[rows_N] = False
 
-    def close_up(self, kept_N: torch.Tensor) -> None:
-        """Move these rows to the front, in this order."""
+    def close_up(self, kept_N: torch.Tensor, before: int) -> None:
+        """Move these rows of the first `before` to the front, in this order; those behind are free then."""
         self._slots.close_up(kept_N)
         columns = [self.tokens_R, self.seeds_R, self.made_R, self.room_R, self.done_R, self._slots.positions_R]
         for held in (*columns, self.out_RT, self.logprobs_RT):
             held[: len(kept_N)] = held[kept_N]
+        self.done_R[len(kept_N) : before] = True
+        self._slots.positions_R[len(kept_N) : before] = 0
 
     def rest(self, rows: int) -> None:
         """Rows that are done go to the first place, where a view of any length has them."""
@@ -102,7 +104,7 @@ class Decoder:
 
     def _note(self, rows: int, drawn: torch.Tensor, logprobs: torch.Tensor) -> None:
         done, made = self.done_R[:rows], self.made_R[:rows]
-        column = torch.where(done, self._drawing.max_tokens, made)[:, None]
+        column = torch.where(done, self._slots.tokens, made)[:, None]
         self.out_RT[:rows].scatter_(1, column, drawn[:, None])
         self.logprobs_RT[:rows].scatter_(1, column, logprobs[:, None])
         alive = ~done

@@ -24,7 +24,7 @@ from mooreeval.errors import UsageError
 from musacoder.rollout.decode import Decoder, cache_name
 from musacoder.rollout.draw import row_seed
 from musacoder.rollout.slots import Prefix, Slots, bytes_of_a_token
-from musacoder.rollout.types import Drawing, Prompt, Sample, in_order
+from musacoder.rollout.types import Ask, Asks, Drawing, Prompt, Sample, in_order
 
 _PREFIX_TOKENS = 1 << 16  # that are computed at once, padding included
 _NO_BOUND = 1 << 20  # tokens of a model that names no context
@@ -51,6 +51,7 @@ class _Place:
     index: int
     ids: tuple[int, ...]
     room: int  # tokens
+    seed: int
 
 
 class BatchSampler:
@@ -72,15 +73,28 @@ class BatchSampler:
 
     def stream(self, prompts: Iterable[Prompt], n: int, drawing: Drawing) -> Iterator[Sample]:
         """Answers as they end. ValueError for an empty prompt, or one that leaves no room in the model's context."""
-        waiting = _Waiting(prompts, n, drawing.max_tokens, self.context)
+        asks = (
+            Ask(tuple(ids), tuple(row_seed(drawing.seed, number, index) for index in range(n)), drawing.max_tokens)
+            for number, ids in enumerate(prompts)
+        )
+        known = len(prompts) * n if isinstance(prompts, Sequence) else 0
+        return self.answers(_Given(asks), drawing, known=known)
+
+    def answers(self, asks: Asks, drawing: Drawing, *, known: int = 0) -> Iterator[Sample]:
+        """Answers to prompts that come by and by, drawn at the temperature and top_p of `drawing`.
+
+        `known`: how many answers are sure to be asked for, which are read ahead.
+        """
+        waiting = _Waiting(asks, self.context, known)
         with _evaluating(self._model), torch.inference_mode():
-            while waiting.has_more():
+            while waiting.has_more(wait=True):
                 yield from self._batch(waiting, drawing)
 
     def _batch(self, waiting: _Waiting, drawing: Drawing) -> Iterator[Sample]:
-        """Answers of one batch; it ends where a prompt comes that is too long for its memory."""
-        tokens = waiting.longest()
-        rows = min(self._options.batch, self._rows_for(tokens), waiting.count(self._options.batch))
+        """Answers of one batch; it ends where a prompt comes that is too long for its memory, or none."""
+        tokens = self.context if waiting.is_open else waiting.longest()
+        most = min(self._options.batch, self._rows_for(tokens))
+        rows = most if waiting.is_open else waiting.count(most)
         batch = _Batch(self._model, rows, tokens, drawing, self._ends, self._options)
         while batch.admit(waiting) or batch.alive:
             yield from batch.advance(waiting)
@@ -94,19 +108,36 @@ class BatchSampler:
         return max(room // (tokens * bytes_of_a_token(self._model)), 1)
 
 
+class _Given:
+    """Prompts of an iterable, read as they are asked for."""
+
+    is_open = False
+
+    def __init__(self, asks: Iterable[Ask]) -> None:
+        self._asks = iter(asks)
+
+    def next(self, *, wait: bool) -> Ask | None:
+        del wait
+        return next(self._asks, None)
+
+
 class _Waiting:
     """Answers that have no row yet; prompts are read no further than is needed."""
 
-    def __init__(self, prompts: Iterable[Prompt], n: int, most: int, context: int) -> None:
-        self._n, self._most, self._context = n, most, context
-        known = len(prompts) if isinstance(prompts, Sequence) else None
-        self._prompts = enumerate(prompts)
+    def __init__(self, asks: Asks, context: int, known: int) -> None:
+        self._asks, self._context = asks, context
+        self._read_so_far = 0  # prompts
         self._ahead: deque[_Place] = deque()
-        if known is not None:
-            self._read(known * n)
+        self._read(known)
 
-    def has_more(self) -> bool:
-        self._read(1)
+    @property
+    def is_open(self) -> bool:
+        """Whether more may come than there is to read now."""
+        return self._asks.is_open
+
+    def has_more(self, *, wait: bool = False) -> bool:
+        """Whether an answer waits; with `wait`, whether one ever will."""
+        self._read(1, wait=wait)
         return bool(self._ahead)
 
     def count(self, most: int) -> int:
@@ -126,13 +157,13 @@ class _Waiting:
             taken.append(self._ahead.popleft())
         return taken
 
-    def _read(self, wanted: int) -> None:
-        while len(self._ahead) < wanted and (following := next(self._prompts, None)) is not None:
-            number, ids = following
-            room = min(self._most, self._context - len(ids))
-            if not ids or room < 1:
-                raise ValueError(f"prompt {number} has {len(ids)} tokens, the model's context is {self._context}")
-            self._ahead += [_Place(number, index, tuple(ids), room) for index in range(self._n)]
+    def _read(self, wanted: int, *, wait: bool = False) -> None:
+        while len(self._ahead) < wanted and (ask := self._asks.next(wait=wait)) is not None:
+            number, self._read_so_far = self._read_so_far, self._read_so_far + 1
+            room = min(ask.max_tokens, self._context - len(ask.ids))
+            if not ask.ids or room < 1:
+                raise ValueError(f"prompt {number} has {len(ask.ids)} tokens, the model's context is {self._context}")
+            self._ahead += [_Place(number, index, ask.ids, room, seed) for index, seed in enumerate(ask.seeds)]
 
 
 class _Batch:
@@ -142,13 +173,13 @@ class _Batch:
         self, model: Any, rows: int, tokens: int, drawing: Drawing, ends: frozenset[int], options: SamplerOptions
     ) -> None:
         on_cuda = model.device.type == "cuda"
-        self._model, self._drawing, self._ends, self._options = model, drawing, ends, options
+        self._model, self._ends, self._options = model, ends, options
         self._check = options.check_steps or (16 if on_cuda else 1)
         self._length_step = options.length_step or (128 if on_cuda else 1)
         self._halves = on_cuda and options.cuda_graphs  # graphs want few sizes
         self._slots = Slots(model, rows, tokens)
         self._decoder = Decoder(model, self._slots, drawing, ends, graphs=self._halves)
-        self._rows = rows
+        self._rows = 0  # the first of them, which steps are over; the others are free
         self._owners: list[_Place | None] = [None] * rows
         self._places = [0] * rows  # each row's place at the last look
         self._prefixes = _Prefixes(model)
@@ -160,6 +191,8 @@ class _Batch:
 
     def admit(self, waiting: _Waiting) -> int:
         """Begin answers in free rows, where enough are free; how many there were."""
+        wanted = self.alive + waiting.count(self._slots.rows - self.alive)
+        self._rows = max(self._rows, self._size_for(wanted))
         free = [row for row in range(self._rows) if self._owners[row] is None]
         if not free or (self.alive and len(free) < self._rows * self._options.refill):
             return 0
@@ -187,7 +220,7 @@ class _Batch:
         values = {
             "tokens": [place.ids[-1] for place in places],
             "positions": [len(place.ids) - 1 for place in places],
-            "seeds": [row_seed(self._drawing.seed, place.prompt, place.index) for place in places],
+            "seeds": [place.seed for place in places],
             "rooms": [place.room for place in places],
         }
         self._decoder.start(torch.tensor(rows, device=device), values)
@@ -218,20 +251,24 @@ class _Batch:
         reason: Literal["stop", "length"] = "stop" if ids[-1] in self._ends else "length"
         return Sample(owner.prompt, owner.index, tuple(ids), tuple(logprobs), reason)
 
+    def _size_for(self, rows: int) -> int:
+        """How many rows steps are over where so many are needed: the whole batch, a half, a quarter ... for graphs."""
+        size = self._slots.rows
+        while self._halves and rows <= size // 2:
+            size //= 2
+        return size if self._halves else rows
+
     def _shrink(self) -> None:
-        """Close the batch up where enough rows are free: to a half while graphs are replayed, else to those alive."""
+        """Close the batch up where enough rows are free."""
         kept = [row for row in range(self._rows) if self._owners[row] is not None]
-        rows = self._rows
-        while self._halves and len(kept) <= rows // 2:
-            rows //= 2
-        rows = rows if self._halves else len(kept)
-        if not kept or rows > self._rows * 7 // 8:
+        rows, before = self._size_for(len(kept)), self._rows
+        if not kept or rows > before * 7 // 8:
             return
-        spare = [row for row in range(self._rows) if self._owners[row] is None][: rows - len(kept)]
+        spare = [row for row in range(before) if self._owners[row] is None][: rows - len(kept)]
         order = kept + spare
-        self._decoder.close_up(torch.tensor(order, device=self._model.device))
-        self._owners[:rows] = [self._owners[row] for row in order]
-        self._places[:rows] = [self._places[row] for row in order]
+        self._decoder.close_up(torch.tensor(order, device=self._model.device), before)
+        self._owners[:before] = [*(self._owners[row] for row in order), *itertools.repeat(None, before - rows)]
+        self._places[:before] = [*(self._places[row] for row in order), *itertools.repeat(0, before - rows)]
         self._rows = rows
 
 

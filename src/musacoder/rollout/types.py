@@ -38,6 +38,28 @@ class Sample:
     finish_reason: Literal["stop", "length"]
 
 
+@dataclass(frozen=True)
+class Ask:
+    """One prompt, and a seed for each answer that is wanted: an answer depends on its seed, not on its neighbours."""
+
+    ids: tuple[int, ...]
+    seeds: tuple[int, ...]  # signed 64-bit numbers
+    max_tokens: int
+
+
+class Asks(Protocol):
+    """Prompts that come one after the other, maybe while others are answered."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether more may come than can be read without waiting."""
+        ...
+
+    def next(self, *, wait: bool) -> Ask | None:
+        """The next one. None: there is none yet (without waiting), or there never will be (with it)."""
+        ...
+
+
 class Sampler(Protocol):
     """Something that answers many prompts at once."""
 
