@@ -63,6 +63,11 @@ class LocalConfig(Record):
         "auto", description="auto: as the checkpoint was saved."
     )
     batch: Count = Field(8, description="Answers generated at the same time; fewer where memory does not suffice.")
+    together: bool = Field(
+        False,
+        description="Whether answers to different prompts are in one batch, `batch` at most: much faster with "
+        "hundreds. For models with full attention; the checkpoint's own top_k and penalties are not applied.",
+    )
 
 
 class ModelConfig(Record):

@@ -47,6 +47,16 @@ class Checkpoint:
         config = self._model.config.get_text_config()
         return getattr(config, "max_position_embeddings", None) or _NO_BOUND
 
+    @property
+    def model(self) -> Any:
+        """The model itself, in evaluation mode."""
+        return self._model
+
+    @property
+    def ends(self) -> frozenset[int]:
+        """Tokens that end an answer."""
+        return self._ends
+
     def generate(
         self, ids: list[int], n: int, seed: int | None, room: int, sampling: Sampling, closed: threading.Event
     ) -> list[Generated]:

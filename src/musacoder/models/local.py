@@ -1,13 +1,15 @@
 """A checkpoint that answers in this process, through transformers. No torch before one is opened.
 
-One prompt at a time is in the model, with a batch of its answers; other threads wait.
+`LocalModel`: one prompt at a time is in the model, with a batch of its answers; other threads wait. `TogetherModel`:
+answers to the prompts of all threads are in one batch.
 """
 
 from __future__ import annotations
 
+import secrets
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -90,9 +92,8 @@ class LocalModel(NamedModel):
 
     def _answers(self, asked: _Asked, first: int, n: int) -> list[Completion]:
         room = self._context - len(asked.ids)
-        if room <= 0:
-            words = f"the prompt has {len(asked.ids)} tokens, the model's context {self._context}"
-            return [Completion(failure=Failure(FailureKind.PROMPT_TOO_LONG, words), prompt_tokens=len(asked.ids))] * n
+        if why := self._no_room(asked):
+            return [Completion(failure=why, prompt_tokens=len(asked.ids))] * n
         seed = None if asked.sampling.seed is None else asked.sampling.seed + first
         made: list[Generated] = []
         with self._lock:
@@ -101,6 +102,12 @@ class LocalModel(NamedModel):
         if self._closed.is_set():
             return [Completion(failure=Failure(FailureKind.CLOSED, "the model was closed"))] * n
         return [self._completion(answer, asked) for answer in made]
+
+    def _no_room(self, asked: _Asked) -> Failure | None:
+        if len(asked.ids) < self._context:
+            return None
+        words = f"the prompt has {len(asked.ids)} tokens, the model's context {self._context}"
+        return Failure(FailureKind.PROMPT_TOO_LONG, words)
 
     def _completion(self, answer: Generated, asked: _Asked) -> Completion:
         ids, text = asked.ids, self._tokenizer.decode(answer.token_ids, skip_special_tokens=True)
@@ -118,6 +125,66 @@ class LocalModel(NamedModel):
             token_ids=answer.token_ids,
             logprobs=answer.logprobs,
         )
+
+
+class TogetherModel(LocalModel):
+    """A model of transformers that answers the prompts of many threads at once. See `types.Model`.
+
+    Answers are drawn by our own sampler: each by its own seed, whatever is in the batch with it. Log-probabilities are
+    there where they are the model's own: at temperature 1 and 0.
+    """
+
+    def __init__(self, path: str, config: ModelConfig | None = None) -> None:
+        """Loads the checkpoint: UsageError where that is not possible, or its layers don't see all that is before."""
+        super().__init__(path, config)
+        from musacoder.models.batching import Batching
+
+        assert self._checkpoint is not None
+        self._context = min(self._context, self._checkpoint.context)
+        self._defaults = self._checkpoint.model.generation_config
+        self._batching = Batching(self._checkpoint, self._most, self._closed)
+
+    def close(self) -> None:
+        super().close()
+        self._batching.close()
+
+    def sample(
+        self, messages: Sequence[Message], n: int, sampling: Sampling, *, on_completion: OnCompletion | None = None
+    ) -> list[Completion]:
+        start = time.monotonic()
+        asked = self._asked(messages, sampling)
+        found: dict[int, Completion] = {}
+        answers = self._drawn(asked, n) if isinstance(asked, _Asked) else ((i, asked) for i in range(n))
+        for index, completion in answers:
+            found[index] = replace(completion, seconds=time.monotonic() - start, model=self._name)
+            if on_completion:
+                on_completion(index, found[index])
+        return [found[index] for index in range(n)]
+
+    def _drawn(self, asked: _Asked, n: int) -> Iterator[tuple[int, Completion]]:
+        """Each answer as it ends, and for those that did not come what kept them."""
+        from musacoder.models.batching import request_of
+
+        missing, why = set(range(n)), self._no_room(asked)
+        if why is None:
+            seed = secrets.randbits(32) if asked.sampling.seed is None else asked.sampling.seed
+            room = self._context - len(asked.ids)
+            try:
+                for index, answer in self._batching.ask(
+                    request_of(asked.ids, n, seed, room, asked.sampling, self._defaults)
+                ):
+                    missing.remove(index)
+                    yield index, self._completion(self._told(answer, asked), asked)
+                why = Failure(FailureKind.CLOSED, "the model was closed")
+            except Exception as error:  # noqa: BLE001  whatever a model makes of a prompt ends these answers alone
+                why = Failure(FailureKind.MODEL_ERROR, one_line(f"{type(error).__name__}: {error}"))
+        for index in missing:
+            yield index, Completion(failure=why, prompt_tokens=len(asked.ids))
+
+    @staticmethod
+    def _told(answer: Generated, asked: _Asked) -> Generated:
+        is_own = asked.sampling.logprobs and asked.sampling.temperature in (0, 1)
+        return answer if is_own else replace(answer, logprobs=None)
 
 
 def _loaded(path: str, tokenizer: object, config: ModelConfig) -> Checkpoint:

@@ -26,9 +26,9 @@ def open_model(spec: str, config: ModelConfig | None = None) -> Model:
     if not name:
         raise UsageError(f"--model {spec!r} names no model; it is {SPECS}")
     if kind == "hf":
-        from musacoder.models.local import LocalModel
+        from musacoder.models.local import LocalModel, TogetherModel
 
-        return LocalModel(name, config)
+        return TogetherModel(name, config) if config and config.local.together else LocalModel(name, config)
     if kind == "scripted":
         from musacoder.models.scripted import folder_model, gallery_model
 

@@ -25,7 +25,7 @@ def _answers(request, number):
     return chat(*(f"answer {request.get('seed')} {i}" for i in range(request.get("n", 1))))
 
 
-@pytest.fixture(params=["server", "local", "scripted"])
+@pytest.fixture(params=["server", "local", "together", "scripted"])
 def model(request, checkpoint):
     if request.param == "server":
         with serving(_answers) as seen:
@@ -33,8 +33,9 @@ def model(request, checkpoint):
             with open_model("openai:tiny", config) as opened:
                 yield opened
         return
-    spec = f"hf:{checkpoint}" if request.param == "local" else "scripted:gallery"
-    with open_model(spec) as opened:
+    spec = "scripted:gallery" if request.param == "scripted" else f"hf:{checkpoint}"
+    together = ModelConfig.model_validate({"local": {"together": request.param == "together"}})
+    with open_model(spec, together) as opened:
         yield opened
 
 
