@@ -53,14 +53,19 @@ class Sampled:
     finish_reason: str | None  # "stop" or "length"
 
 
+@dataclass(frozen=True)
+class Answers:
+    """What one call of a sampler gives."""
+
+    policy_version: int
+    to: list[list[Sampled]]  # each prompt, in the order of the prompts
+
+
 class TurnSampler(Protocol):
     """What draws the answers: the policy, or an older version of it."""
 
-    @property
-    def policy_version(self) -> int: ...
-
-    def answers(self, prompts: Sequence[Sequence[Message]], n: int) -> list[list[Sampled]]:
-        """n answers to each prompt, in the order of the prompts."""
+    def answers(self, prompts: Sequence[Sequence[Message]], n: int) -> Answers:
+        """n answers to each prompt."""
         ...
 
 
@@ -72,12 +77,20 @@ class PromptWriter(Protocol):
     def repair(self, task: Task, history: Sequence[Turn]) -> Sequence[Message]: ...
 
 
+@dataclass(frozen=True)
+class Span:
+    """When something was done, in seconds of the monotonic clock."""
+
+    what: str  # "sample" or "judge"
+    begun: float
+    ended: float
+
+
 @dataclass
 class RolloutFigures:
     """What a call of the driver did, for the training run's metrics."""
 
-    sampling_seconds: float = 0.0
-    judging_seconds: float = 0.0
+    spans: list[Span] = field(default_factory=list)
     answers: int = 0
     tokens: int = 0
     counts: Counter[str] = field(default_factory=Counter)  # not_judged, dropped_groups, replaced_groups, long_prompts
@@ -164,9 +177,9 @@ class Driver:
             return None
 
     def _first_turns(self, asks: Sequence[GroupAsk], prompts: Sequence[tuple[int, Sequence[Message]]]) -> list[_Live]:
-        version = self._sampler.policy_version
         drawn = self._drawn([prompt for _, prompt in prompts], self.config.answers)
-        answers = [(place, answer) for (place, _), several in zip(prompts, drawn, strict=True) for answer in several]
+        version = drawn.policy_version
+        answers = [(place, answer) for (place, _), several in zip(prompts, drawn.to, strict=True) for answer in several]
         judged = self._judged([(asks[place].task, answer) for place, answer in answers])
         return [
             _Live(index, place, Trajectory(FirstTurn(a.prompt_ids, a.token_ids, a.logprobs, version), (turn,)))
@@ -183,20 +196,20 @@ class Driver:
             except PromptTooLong:
                 self.figures.counts["long_prompts"] += 1
                 finished.append(item)
-        drawn = [answer for (answer,) in self._drawn(prompts, 1)]
+        drawn = [answer for (answer,) in self._drawn(prompts, 1).to]
         judged = self._judged([(asks[item.group].task, a) for item, a in zip(asked, drawn, strict=True)])
         return [
             replace(item, trajectory=item.trajectory.with_turn(turn)) for item, turn in zip(asked, judged, strict=True)
         ]
 
-    def _drawn(self, prompts: Sequence[Sequence[Message]], n: int) -> list[list[Sampled]]:
+    def _drawn(self, prompts: Sequence[Sequence[Message]], n: int) -> Answers:
         if not prompts:
-            return []
+            return Answers(0, [])
         since = time.monotonic()
         drawn = self._sampler.answers(prompts, n)
-        self.figures.sampling_seconds += time.monotonic() - since
-        self.figures.answers += sum(map(len, drawn))
-        self.figures.tokens += sum(len(answer.token_ids) for several in drawn for answer in several)
+        self.figures.spans.append(Span("sample", since, time.monotonic()))
+        self.figures.answers += sum(map(len, drawn.to))
+        self.figures.tokens += sum(len(answer.token_ids) for several in drawn.to for answer in several)
         return drawn
 
     def _judged(self, answers: Sequence[tuple[Task, Sampled]]) -> list[JudgedTurn]:
@@ -206,7 +219,7 @@ class Driver:
             for i, (task, answer) in enumerate(answers)
         )
         turns = dict(as_completed(jobs, self.config.judging, self._close))
-        self.figures.judging_seconds += time.monotonic() - since
+        self.figures.spans.append(Span("judge", since, time.monotonic()))
         self.figures.counts["not_judged"] += sum(turn.score is None for turn in turns.values())
         return [turns[i] for i in range(len(answers))]
 

@@ -12,7 +12,7 @@ from mooreeval.verdict import Status, Verdict
 from mooreeval.verify import ScriptedVerifier
 from musacoder.models.types import Message
 from musacoder.prompts import PromptConfig, PromptTooLong, target_of
-from musacoder.rollout.driver import Driver, RolloutConfig, Sampled
+from musacoder.rollout.driver import Answers, Driver, RolloutConfig, Sampled
 from musacoder.rollout.task_prompts import TaskPrompts
 from musacoder.rollout.trajectory import FirstTurn, Group, GroupAsk, Trajectory
 from musacoder.train.retry_buffer import Failure
@@ -44,15 +44,13 @@ def _not_described(task: Task) -> TaskMetadata:
 class _Sampler:
     """Answers in turn from a list of marks, and remembers what it was asked."""
 
-    policy_version = 7
-
     def __init__(self, *marks: str) -> None:
         self._marks = list(marks)
         self.asked: list[tuple[str, int]] = []
 
-    def answers(self, prompts: Sequence[Sequence[Message]], n: int) -> list[list[Sampled]]:
+    def answers(self, prompts: Sequence[Sequence[Message]], n: int) -> Answers:
         self.asked += [(prompt[-1].content, n) for prompt in prompts]
-        return [[self._answer() for _ in range(n)] for _ in prompts]
+        return Answers(7, [[self._answer() for _ in range(n)] for _ in prompts])
 
     def _answer(self) -> Sampled:
         text = f"```python\n{_code(self._marks.pop(0))}```"
