@@ -1,7 +1,6 @@
 from collections import Counter
 
 import pytest
-
 from musacoder.data.operators import CATALOGUE, FAMILIES, Gathered, Pointwise, Sliced
 
 
