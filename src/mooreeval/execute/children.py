@@ -125,7 +125,7 @@ class Launcher:
         `limits`: see `keeper._limit` and `keeper.Watch`; `device`: it will open a real one; `readable`: files and
         folders beyond the system's that it may read. Where its walls could not be put up, its end raises Transient.
         """
-        scratch = Path(tempfile.mkdtemp(prefix=f"{role}-", dir=self.root))
+        scratch = Path(tempfile.mkdtemp(prefix=f"{role.rpartition(':')[2]}-", dir=self.root))
         ours, theirs = socket.socketpair()
         log, report = (tempfile.TemporaryFile(buffering=0, dir=self.root) for _ in range(2))  # noqa: SIM115
         fcntl.fcntl(log, fcntl.F_SETFL, os.O_APPEND)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, Protocol
 
 from mooreeval.errors import TaskError
@@ -85,9 +86,17 @@ ROLES: dict[str, Callable[[], Role]] = {
 }
 
 
+def _role_named(name: str) -> Role:
+    """One of the table, or `package.module:Class` of those who have children for work of their own."""
+    if name in ROLES:
+        return ROLES[name]()
+    module, _, kind = name.partition(":")
+    return getattr(import_module(module), kind)()
+
+
 def run_role(name: str, channel: Channel) -> int:
     """Serve one role over one channel; returns the exit code of the process."""
-    role = ROLES[name]()
+    role = _role_named(name)
     while True:
         try:
             message = channel.receive()
