@@ -50,6 +50,14 @@ class JudgingReport:
     wrong_programs: list[str] = field(default_factory=list)
     statuses: Counter[str] = field(default_factory=Counter)
 
+    def add(self, other: JudgingReport) -> None:
+        """What another call came to, too."""
+        self.judged += other.judged
+        self.kept += other.kept
+        self.not_judged += other.not_judged
+        self.wrong_programs += other.wrong_programs
+        self.statuses += other.statuses
+
 
 @dataclass(frozen=True)
 class _Ask:

@@ -1,10 +1,10 @@
 """The stage from programs to rows: one call, any part of which may be interrupted and gone on with.
 
-    programs.jsonl ─> judgements.jsonl (judging.py, the slow part) ─┐
-    reasons.jsonl (teacher.py, where there is one) ─────────────────┴─> rows.jsonl
+    programs.jsonl ─> judgements.jsonl (judging.py, the slow part) ─┬─> rewrites.jsonl, rows.jsonl
+    reasons.jsonl (teacher.py, where there is one) ─────────────────┘
 
-`rows.jsonl` follows from the other files and the configuration, so it is made anew each time, and takes the old one's
-place when it is whole.
+What is made last follows from the other files and the configuration, so it is made anew each time, and takes the old
+files' place when it is whole.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field
 
@@ -24,25 +25,29 @@ from mooreeval.verify import Verifier
 from musacoder.data import judging
 from musacoder.data.asking import Asking, row
 from musacoder.data.io import Judgement, read_programs, read_records
-from musacoder.data.judging import JudgingConfig, JudgingReport, judge_programs
+from musacoder.data.judging import JudgingConfig, JudgingReport, drawn, judge_programs
 from musacoder.data.profiling_rows import Measured, row_of_profile, rows_of_rewrites
 from musacoder.data.questions import rows_of_questions
 from musacoder.data.records import Program, Row, RowKind
 from musacoder.data.repair import rows_of_mutants, rows_of_run
+from musacoder.data.rewrites import second_answers, verified
 from musacoder.data.teacher import FILE as REASONS
 from musacoder.data.teacher import read_reasons
 from musacoder.prompts import PromptTooLong
 from musacoder.runlog import RunFolder
 
-FILE = "rows.jsonl"
+FILE, REWRITES = "rows.jsonl", "rewrites.jsonl"
 Reason = Callable[[Program], str | None]
+Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class RowsConfig(Record):
     """Which rows are made."""
 
     judging: JudgingConfig = JudgingConfig()
-    questions: Whole = Field(2, description="Questions about each program, at most.")
+    questions: Whole = Field(2, description="Questions about each program that was judged, at most.")
+    unjudged_questions: Share = Field(0.05, description="Share of the other programs that one question is about.")
+    rewrites: bool = Field(True, description="Whether judged programs of the author get a second answer, judged too.")
     runs: tuple[Path, ...] = Field((), description="Run folders whose failures become rows of repair.")
 
 
@@ -74,25 +79,36 @@ def make_rows(
     where this thread is interrupted; what is judged by then stays.
     """
     programs = read_programs(programs_file)
+    chosen = drawn(programs, config.judging.programs, config.judging.seed)
+    seconds = list(second_answers(chosen)) if config.rewrites else []
     report, start = RowsReport(), time.monotonic()
     if verifier is not None:
-        report.judging = judge_programs(programs, out, verifier, config.judging, tell, close)
+        report.judging = judge_programs(chosen, out, verifier, config.judging, tell, close)
+        alone = config.judging.model_copy(update={"programs": None, "mutants": 0})
+        report.judging.add(judge_programs(seconds, out, verifier, alone, tell, close))
     report.judging_seconds, start = time.monotonic() - start, time.monotonic()
     judgements = list(read_records(Judgement, out / judging.FILE))
+    seconds = list(verified(seconds, {j.program_hash: j for j in judgements if not j.rules}))
+    write_records(seconds, out / REWRITES)
     asking = replace(asking, reason=_first_of(asking.reason, _teachers(out)))
-    rows = _counted(rows_of(programs, judgements, asking, config, report.left_out), report)
-    write_rows(rows, out / FILE)
+    rows = _counted(rows_of([*programs, *seconds], judgements, asking, config, report.left_out), report)
+    write_records(rows, out / FILE)
     report.writing_seconds = time.monotonic() - start
     return report
 
 
-def write_rows(rows: Iterable[Row], path: Path) -> None:
-    """A file of rows, whole or not at all. UsageError where it can't be written."""
+def programs_of_rows(programs_file: Path, out: Path) -> list[Program]:
+    """All programs that `out/rows.jsonl` is about. UsageError as `read_programs`."""
+    return [*read_programs(programs_file), *read_records(Program, out / REWRITES)]
+
+
+def write_records(records: Iterable[Record], path: Path) -> None:
+    """A file of records, whole or not at all. UsageError where it can't be written."""
     part = path.with_name(path.name + ".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with part.open("w", encoding="utf-8") as file:
-            for each in rows:
+            for each in records:
                 file.write(each.model_dump_json() + "\n")
         part.replace(path)
     except OSError as error:
@@ -116,7 +132,8 @@ def rows_of(
             continue
         known = of_program[program.program_hash]
         yield from _generation(program, asking, left_out)
-        yield from rows_of_questions(program, known, asking, config.questions)
+        is_drawn = int(program.program_hash[:8], 16) < config.unjudged_questions * 2**32
+        yield from rows_of_questions(program, known, asking, config.questions if known else int(is_drawn))
         yield from rows_of_mutants(program, known, asking)
         if (verdict := _own(known)) is not None:
             yield from row_of_profile(Measured(program, verdict), asking)

@@ -12,12 +12,14 @@ from support.verdicts import out_of_bounds
 
 from mooreeval.errors import UsageError
 from mooreeval.verdict import FindingKind, Launch, RuleHit, Shape, Status, Trial
+from musacoder.data import author
 from musacoder.data.asking import Asking
-from musacoder.data.io import append, read_programs, read_rows
+from musacoder.data.io import append, read_programs, read_records, read_rows
 from musacoder.data.judging import JudgingConfig
 from musacoder.data.mutations import RULES, mutants_of_task
 from musacoder.data.records import Program, RowKind
-from musacoder.data.rows import FILE, RowsConfig, make_rows
+from musacoder.data.rewrites import kernels, second_answers
+from musacoder.data.rows import FILE, REWRITES, RowsConfig, make_rows, programs_of_rows
 from musacoder.prompts import PromptConfig
 from musacoder.runlog.lines import Lines
 
@@ -134,3 +136,46 @@ def test_every_rule_has_a_verdict_that_shows_it():
     from musacoder.data.repair import _SHOWN_BY
 
     assert {rule.planted for rule in RULES.values() if rule.kind != "harmless"} == set(_SHOWN_BY)
+
+
+# ------------------------------------------------------------------------------------------------ author's programs
+def written(count: int) -> list[Program]:
+    verified = {"status": "correct", "judged_by": "trusted batch"}
+    return [author.write(seed, length=3).model_copy(update=verified) for seed in range(count)]
+
+
+def as_the_author_says(code: str) -> tuple[Status, dict[str, Any]]:
+    """Right, with a launch for each kernel that the text launches."""
+    each = tuple(
+        Launch(kernel=f"k{i}", grid=(9, 1, 1), block=(256, 1, 1), shared_bytes=0, count=5)
+        for i in range(code.count("<<<"))
+    )
+    return Status.CORRECT, {"launches": each, "trials": tuple(Trial(index=i, seed=i, passed=True) for i in range(5))}
+
+
+def test_the_authors_programs_get_second_answers_in_another_number_of_kernels():
+    programs = written(6)
+    seconds = list(second_answers(programs))
+    tasks = {p.task_hash: p for p in programs}
+    assert len(seconds) >= 4 and all(kernels(s) != kernels(tasks[s.task_hash]) for s in seconds)
+    assert all(s.status is None for s in seconds) and seconds == list(second_answers(programs))
+
+
+def test_second_answers_become_rewrites_once_the_judge_called_them_correct(tmp_path: Path):
+    file, config = programs_file(tmp_path, written(4)), RowsConfig(judging=JudgingConfig(mutants=0))
+    make_rows(file, tmp_path, COMPACT, config, SayingJudge(as_the_author_says))
+    rewrites = [r for r in read_rows(tmp_path / FILE) if r.kind == RowKind.OPTIMISE]
+    assert rewrites and all(r.facts["measured"] is False for r in rewrites)
+    assert all(r.facts["launches_before"] > r.facts["launches_after"] for r in rewrites)
+    known = {p.program_hash for p in programs_of_rows(file, tmp_path)}
+    assert all(r.facts["program"] in known for r in read_rows(tmp_path / FILE)) and len(known) > 4
+
+
+def test_second_answers_that_are_wrong_are_named_and_used_nowhere(tmp_path: Path):
+    programs = written(3)
+    right = {p.candidate_code for p in programs}
+    judge = SayingJudge(lambda code: as_the_author_says(code) if code in right else (Status.INCORRECT, {}))
+    config = RowsConfig(judging=JudgingConfig(mutants=0))
+    report = make_rows(programs_file(tmp_path, programs), tmp_path, COMPACT, config, judge)
+    assert report.judging.wrong_programs and not list(read_records(Program, tmp_path / REWRITES))
+    assert not any(r.kind == RowKind.OPTIMISE for r in read_rows(tmp_path / FILE))

@@ -1,9 +1,9 @@
 from collections import Counter
 
 import pytest
-from musacoder.data.operators import FAMILIES
 
 from musacoder.data import author, splits
+from musacoder.data.operators import FAMILIES
 from musacoder.data.records import Program, Split
 
 MANY = 120

@@ -1,6 +1,7 @@
 from collections import Counter
 
 import pytest
+
 from musacoder.data.operators import CATALOGUE, FAMILIES, Gathered, Pointwise, Sliced
 
 
