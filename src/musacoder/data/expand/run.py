@@ -15,6 +15,7 @@ import ast
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +24,13 @@ from mooreeval.errors import TaskError, UsageError
 from mooreeval.hashing import content_hash
 from mooreeval.task import make_task
 from mooreeval.verdict import Record
+from musacoder.data.expand.graphs import Drawer, graph_jobs
 from musacoder.data.expand.input_sets import input_sets
 from musacoder.data.expand.modules import module_jobs
 from musacoder.data.expand.records import MEANINGS, Dropped, ExpandConfig, ExpandedTask, Explored, Job, Proved, Reason
 from musacoder.data.expand.sandboxed import Sandboxed
+from musacoder.data.expand.variant_tables import TABLES
+from musacoder.data.expand.variants import variant_jobs
 from musacoder.runlog.drift import changed_keys, shortened
 from musacoder.runlog.lines import Lines, read_lines
 
@@ -73,8 +77,9 @@ def expand_tasks(
     """
     _begin(config, folder)
     done = {explored.what for explored in read_explored(folder)}
-    jobs = sorted(_jobs(config), key=lambda job: content_hash([config.seed, job.what]))
-    with _Work(config, folder, verify) as work:
+    drawer = Drawer()
+    jobs = sorted(_jobs(config, drawer), key=lambda job: content_hash([config.seed, job.what]))
+    with closing(drawer), _Work(config, folder, verify) as work:
         work.admit_what_waits()
         for job in jobs:
             if job.what not in done:
@@ -249,8 +254,10 @@ def fingerprint(code: str) -> str:
     return content_hash(ast.dump(tree))
 
 
-def _jobs(config: ExpandConfig) -> Iterator[Job]:
+def _jobs(config: ExpandConfig, drawer: Drawer) -> Iterator[Job]:
     yield from module_jobs(config)
+    yield from variant_jobs(TABLES if config.variants else ())
+    yield from graph_jobs(config, drawer)
 
 
 def _begin(config: ExpandConfig, folder: Path) -> None:
