@@ -64,6 +64,9 @@ def _show(path: Path, ended: Iterable[StageDone]) -> None:
     for done in ended:
         facts = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in done.facts.items() if _is_plain(value))
         console.print(f"{done.stage}: {facts} ({done.seconds:.0f} s)", markup=False, soft_wrap=True)
+        for name in ("kinds", "left_out"):
+            if told := done.facts.get(name):
+                console.print(f"  {name.replace('_', ' ')}: {_listed(told)}", markup=False, soft_wrap=True)
         if "families" in done.facts:
             console.print(_table(done.facts))
     console.print(f"in {path}", markup=False, soft_wrap=True)
@@ -73,14 +76,19 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, str | int | float)
 
 
+def _listed(counts: Mapping[str, Any]) -> str:
+    shown = (f"{name} {value:.1%}" if isinstance(value, float) else f"{name} {value}" for name, value in counts.items())
+    return ", ".join(shown)
+
+
 def _table(facts: Mapping[str, Any]) -> Any:
     """Families by what was kept of them and why the rest was not."""
     from rich.box import SIMPLE
     from rich.table import Table
 
-    families, dropped = facts["families"], facts["dropped"]
+    families, dropped = facts["families"], facts.get("dropped", {})
     reasons = sorted({reason for counts in dropped.values() for reason in counts})
-    table = Table("family", "programs", *reasons, box=SIMPLE)
+    table = Table("family", "kept", *reasons, box=SIMPLE)
     for column in table.columns[1:]:
         column.justify = "right"
     for family in sorted({*families, *dropped}):

@@ -9,7 +9,11 @@ from pydantic import Field
 from mooreeval.batch import BatchLimits
 from mooreeval.config import Count, Positive, VerifyConfig, Whole
 from mooreeval.verdict import Record
+from musacoder.data.curate import CurationConfig
+from musacoder.data.judging import JudgingConfig
 from musacoder.data.records import Split
+from musacoder.data.rows import RowsConfig
+from musacoder.prompts import PromptConfig
 
 Share = Annotated[float, Field(gt=0, le=1)]
 
@@ -53,9 +57,12 @@ class SynthConfig(Record):
 
     programs: ProgramsConfig = ProgramsConfig()
     audit: AuditConfig = AuditConfig()
+    rows: RowsConfig = RowsConfig(judging=JudgingConfig(programs=400))
+    prompt: PromptConfig = PromptConfig()
+    curation: CurationConfig = CurationConfig()
     verify: VerifyConfig = VerifyConfig()
     work: WorkConfig = WorkConfig()
 
 
 # What may change when a run goes on: it decides how long something takes, not what comes out.
-FREE = ("work", "verify.pool", "verify.simulator.threads", "verify.backend")
+FREE = ("work", "rows.judging.workers", "verify.pool", "verify.simulator.threads", "verify.backend")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from musacoder.synth.auditing import audit_programs
+from musacoder.synth.dataset import curated_dataset, rows_of_programs
 from musacoder.synth.folder import STAGES, StageDone
 from musacoder.synth.programs import make_programs
 from musacoder.synth.run import SynthRun
@@ -24,6 +25,8 @@ class Stage:
 PIPELINE: tuple[Stage, ...] = (
     Stage("programs", make_programs),
     Stage("audit", audit_programs),
+    Stage("rows", rows_of_programs),
+    Stage("dataset", curated_dataset),
 )
 
 

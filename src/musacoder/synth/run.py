@@ -26,7 +26,7 @@ class SynthRun:
     quiet: bool = False
 
     @contextmanager
-    def progress(self, doing: str, total: int) -> Generator[Tell]:
+    def progress(self, doing: str, total: int | None) -> Generator[Tell]:
         """A callback for how far a stage is: a live line on a terminal, else a line every ten seconds."""
         console = Console(stderr=True, highlight=False)
         if self.quiet:
@@ -37,7 +37,8 @@ class SynthRun:
                 bar = shown.add_task("", total=total, last="")
                 yield lambda done, line: shown.update(bar, completed=done, last=line)
         else:
-            yield _seldom(lambda done, line: console.print(f"{doing} {done}/{total} {line}", markup=False))
+            of = f" {{}}/{total}" if total else ""
+            yield _seldom(lambda done, line: console.print(f"{doing}{of.format(done)} {line}", markup=False))
 
 
 def _seldom(tell: Tell) -> Tell:
