@@ -9,9 +9,9 @@
       programs.jsonl    the programs: distinct, in the order of their seeds, capped by family       Program
       audit.jsonl       one line for each program that was judged again, alone                      Audited
       judgements.jsonl  what the judge said of some programs and of mutants of them                 Judgement
-  rows.jsonl        the rows before curation                                                    Row
-  dataset/          what is left of them, as a data set with a card
-  .lock             held by the process that writes
+      rows.jsonl        the rows before curation                                                    Row
+      dataset/          what is left of them, as a data set with a card
+      .lock             held by the process that writes
 
 Lines are only ever appended, and a batch's line comes after its programs: what a kill loses is the batches that were in
 the works, and they are made again.
