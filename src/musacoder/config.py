@@ -42,12 +42,20 @@ class SamplingConfig(Record):
     seed: Whole | None = Field(
         0, description="What each answer's own seed is drawn from, with its task, index and turn; none: no seeds."
     )
+    logprobs: bool = Field(
+        False, description="Whether token ids and log-probabilities are asked for, and kept where the model gives them."
+    )
 
     def of(self, task_hash: str, index: int, turn: int) -> Sampling:
         """How answers from `index` on are drawn in that turn: the same however many are asked for at once."""
         base = None if self.seed is None else int(content_hash([self.seed, task_hash, turn])[:12], 16) % _SEEDS + index
         return Sampling(
-            temperature=self.temperature, top_p=self.top_p, max_tokens=self.max_tokens, seed=base, stop=self.stop
+            temperature=self.temperature,
+            top_p=self.top_p,
+            max_tokens=self.max_tokens,
+            seed=base,
+            stop=self.stop,
+            logprobs=self.logprobs,
         )
 
 

@@ -96,7 +96,12 @@ def manifest_of(
 def opened(path: Path, manifest: Manifest, config: BenchConfig | GenerateConfig) -> RunFolder:
     """The run, begun or taken up again. A template that is wrong begins none."""
     if RunFolder.exists(path):
-        return RunFolder.resume(path, manifest, plain(config), free=FREE)
+        origin = f"{path}/config.yaml"
+
+        def understood(begun: Mapping[str, Any]) -> Mapping[str, Any]:
+            return plain(validated_as(type(config), dict(begun), origin=origin))
+
+        return RunFolder.resume(path, manifest, plain(config), free=FREE, understood=understood)
     if config.prompt.templates is not None:
         target = target_of(manifest.backend, device=manifest.device, policy=config.verify.policy)
         rehearse(config.prompt, target)

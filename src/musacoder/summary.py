@@ -45,7 +45,8 @@ def print_metrics(console: Console, metrics: Metrics) -> None:
 
 
 def _light_samples(samples: Iterable[Sample]) -> Iterator[Sample]:
-    return (s.model_copy(update={"messages": (), "answer": s.answer and "-", "reasoning": None}) for s in samples)
+    light = {"messages": (), "reasoning": None, "tokens": None}
+    return (s.model_copy(update={**light, "answer": s.answer and "-"}) for s in samples)
 
 
 def _light_verdicts(verdicts: Iterable[Judged]) -> Iterator[Judged]:

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 from support.cli import SCRIPTED, TASK, environment, musacoder
-from support.model_server import Reply, chat, refusal, serving
+from support.model_server import Reply, chat, json_reply, refusal, serving
 from support.scripted_cli import ScriptedJudge
 from support.verdicts import verdict
 from support.writing import answer
@@ -236,6 +236,39 @@ def test_each_way_in_which_answers_failed_is_told_with_an_example(bench, work):
     told = done.stdout.splitlines()
     assert "not answered: refused 3, e.g. HTTP 404: no such model: 1" in told
     assert any(line.startswith("no answer: empty 1, e.g. ") for line in told)
+
+
+def with_tokens(_request: dict[str, Any], _number: int) -> Reply:
+    reply = json.loads(chat(answer("verdict: correct")).body)
+    told = {"content": [{"token": "a", "logprob": -0.5}, {"token": "b", "logprob": -0.25}]}
+    reply["choices"][0].update(logprobs=told, token_ids=[7, 8])
+    return json_reply(reply)
+
+
+def test_tokens_and_their_log_probabilities_are_asked_for_and_kept_where_that_is_wanted(bench, work):
+    tables = []
+    for wanted in (False, True):
+        with serving(with_tokens) as server:
+            options = ("--model", "tiny", "--base-url", server.url, "--samples", "1", "--run", f"wanted-{wanted}")
+            done = bench("bench", "--suite", "tasks", *options, "--set", f"sampling.logprobs={str(wanted).lower()}")
+            asked = {request.get("logprobs") for request in server.requests}
+        tables.append(done.stdout)
+        kept = [s.tokens for s in RunFolder.open(work / "runs" / f"wanted-{wanted}").samples()]
+        found = {(t.token_ids, t.log_probabilities) for t in kept if t}
+        assert (asked, found) == (({True}, {((7, 8), (-0.5, -0.25))}) if wanted else ({None}, set()))
+    assert tables[0] == tables[1]  # no figure is made of them
+
+
+def test_a_run_that_knew_a_field_less_goes_on(bench, work):
+    assert bench(*SMALL, "--samples", "2", "--run", "first").returncode == 0
+    file = work / "runs" / "first" / "config.yaml"
+    config = yaml.safe_load(file.read_text())
+    del config["sampling"]["logprobs"]
+    file.write_text(yaml.safe_dump(config))
+    done = bench("bench", "--run", "first")
+    assert done.returncode == 0, done.stderr
+    refused = bench("bench", "--run", "first", "--set", "sampling.logprobs=true")
+    assert "sampling.logprobs: False -> True" in refused.stderr
 
 
 def test_a_server_that_is_not_there_ends_the_run_with_one_line_and_another_address_goes_on_with_it(bench, work):

@@ -16,7 +16,7 @@ from support.runs import judged, manifest, sample
 
 from mooreeval.errors import NotJudged, UsageError
 from mooreeval.verdict import Status
-from musacoder.runlog import Key, Manifest, RunFolder, Sample
+from musacoder.runlog import SCHEMA_VERSION, Key, Manifest, RunFolder, Sample, TokensTold
 
 CONFIG = {"samples": 2, "sampling": {"temperature": 0.7, "stop": ["a"]}, "workers": 2}
 
@@ -172,7 +172,12 @@ def rewritten(file: Path, **fields: object) -> None:
 
 @pytest.mark.parametrize(
     ("version", "told"),
-    [(2, "newer version"), (0, "older than any"), (None, "no schema_version"), ("1", "no schema_version")],
+    [
+        (SCHEMA_VERSION + 1, "newer version"),
+        (0, "older than any"),
+        (None, "no schema_version"),
+        ("1", "no schema_version"),
+    ],
 )
 @pytest.mark.parametrize("name", ["manifest.json", "samples.jsonl", "verdicts.jsonl"])
 def test_another_schema_is_one_clear_line(path, name, version, told):
@@ -205,6 +210,28 @@ def test_a_record_of_the_first_schema_without_later_fields_is_read(path):
     kept = {k: v for k, v in line.items() if k in (*Sample.model_fields,) and v is not None and v != []}
     (path / "samples.jsonl").write_text(json.dumps(kept) + "\n")
     assert list(RunFolder.open(path).samples()) == [sample()]
+    rewritten(path / "samples.jsonl", schema_version=1)
+    assert [s.tokens for s in RunFolder.open(path).samples()] == [None]
+
+
+def test_tokens_are_read_back_as_they_were_given():
+    ids, logprobs = (0, 151_643, 2**32 - 1), (-0.0, -1.2345678, -1e-9)
+    both = TokensTold.of(ids, logprobs)
+    assert both.token_ids == ids
+    assert both.log_probabilities == pytest.approx(logprobs, rel=1e-6)
+    assert (TokensTold.of(ids, None).log_probabilities, TokensTold.of(None, logprobs).token_ids) == (None, None)
+    assert TokensTold.of(None, None) is TokensTold.of((), ()) is None
+
+
+def test_tokens_take_a_fraction_of_what_their_numbers_do():
+    ids, logprobs = [(i * 7919) % 151_643 for i in range(1000)], [-1 / (i + 1) ** 2 for i in range(1000)]
+    assert len(TokensTold.of(ids, logprobs).model_dump_json()) < len(json.dumps([ids, logprobs])) / 2
+
+
+@pytest.mark.parametrize("told", ["AAAA", "not base64", TokensTold.of((1, 2), None).ids])
+def test_tokens_that_are_damaged_say_so(told):
+    with pytest.raises(ValueError, match="these are not 3 numbers"):
+        _ = TokensTold(count=3, ids=told).token_ids
 
 
 def test_a_full_disk_is_told_and_leaves_the_file_whole(path, monkeypatch):

@@ -23,17 +23,18 @@ START_SECONDS = 120
 
 @dataclass(frozen=True)
 class Served:
-    """`model`: the name that it answers to; `seen`: the proxy before it, with its address and every request."""
+    """`model`: the name that it answers to; `url`: its own address; `seen`: the proxy before it, with every request."""
 
     model: str
+    url: str
     seen: ModelServer
     process: subprocess.Popen[bytes]
 
 
 @contextmanager
-def transformers_serve(checkpoint: Path) -> Generator[Served]:
-    """The server of one checkpoint, on the CPU."""
-    port = _free_port()
+def transformers_serve(checkpoint: Path, port: int | None = None) -> Generator[Served]:
+    """The server of one checkpoint, on the CPU; on that port, or any that is free."""
+    port = port or free_port()
     options = ["--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
     program = Path(sys.executable).with_name("transformers")
@@ -47,7 +48,7 @@ def transformers_serve(checkpoint: Path) -> Generator[Served]:
         try:
             _await(f"http://127.0.0.1:{port}/health", process, log)
             with serving(lambda request, _number: _forwarded(port, request)) as seen:
-                yield Served(str(checkpoint), seen, process)
+                yield Served(str(checkpoint), f"http://127.0.0.1:{port}/v1", seen, process)
         finally:
             process.kill()
 
@@ -76,7 +77,7 @@ def _await(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
     raise AssertionError(f"transformers serve did not start: {log.read_text(errors='replace')[-2000:]}")
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return found.getsockname()[1]

@@ -18,6 +18,7 @@ from musacoder.models.types import Completion, Failure, FailureKind
 
 MAX_MESSAGE = 500  # characters of a failure's line
 _REASONING = ("reasoning_content", "reasoning")
+_MOST_ID, _MOST_LOG = 1 << 32, 1e30  # what is larger is no token's
 _TOKEN_ID = re.compile(r"token_id:(\d+)")
 
 
@@ -115,8 +116,8 @@ def _tokens(choice: dict[str, Any]) -> tuple[tuple[int, ...] | None, tuple[float
     ids = choice.get("token_ids")
     ids = ids if isinstance(ids, list) else [_token_id(entry) for entry in entries]
     logprobs = [entry.get("logprob") for entry in entries]
-    whole = tuple(i for i in ids if type(i) is int and i >= 0)
-    numbers = tuple(float(p) for p in logprobs if type(p) in (int, float) and math.isfinite(p))
+    whole = tuple(i for i in ids if type(i) is int and 0 <= i < _MOST_ID)
+    numbers = tuple(float(p) for p in logprobs if type(p) in (int, float) and math.isfinite(p) and abs(p) < _MOST_LOG)
     whole_ids = whole if whole and len(whole) == len(ids) else None
     if not numbers or len(numbers) != len(logprobs) or (whole_ids and len(whole_ids) != len(numbers)):
         return whole_ids, None

@@ -25,7 +25,7 @@ from musacoder.pipeline.desk import Ask, Desk, Waiting
 from musacoder.pipeline.ledger import REPAIRABLE, Ledger
 from musacoder.pipeline.outage import NoMoreAnswers, Outage, told_failure
 from musacoder.prompts import PromptTooLong
-from musacoder.runlog import FailureTold, Judged, Key, MessageTold, RunFolder, Sample
+from musacoder.runlog import FailureTold, Judged, Key, MessageTold, RunFolder, Sample, TokensTold
 from musacoder.suites import SuiteTask
 
 _LOOK_SECONDS = 0.2  # how soon an interrupt is seen
@@ -258,7 +258,7 @@ class Pipeline:
             return  # cut short by us: not the model's answer
         if failure and failure.is_for_all:
             raise NoMoreAnswers(told_failure(failure))  # no failure of this answer, which is asked for again
-        sample = sample_of(key, prompt, completion, asked_at)
+        sample = sample_of(key, prompt, completion, asked_at, keep_tokens=self._parts.sampling.logprobs)
         self._run.add_sample(sample)
         self._ledger.note_sample(sample)
         if sample.failure is None:
@@ -319,7 +319,9 @@ def _too_long(error: PromptTooLong) -> Completion:
     return Completion(failure=Failure(FailureKind.PROMPT_TOO_LONG, str(error)), attempts=0)
 
 
-def sample_of(key: Key, prompt: Prompt, completion: Completion, asked_at: float) -> Sample:
+def sample_of(
+    key: Key, prompt: Prompt, completion: Completion, asked_at: float, *, keep_tokens: bool = False
+) -> Sample:
     """The record of one answer, or of its failure."""
     failure = completion.failure
     return Sample(
@@ -332,6 +334,7 @@ def sample_of(key: Key, prompt: Prompt, completion: Completion, asked_at: float)
         finish_reason=completion.finish_reason,
         prompt_tokens=completion.prompt_tokens,
         completion_tokens=completion.completion_tokens,
+        tokens=TokensTold.of(completion.token_ids, completion.logprobs) if keep_tokens else None,
         attempts=completion.attempts,
         seconds=completion.seconds,
         answered_by=completion.model or None,

@@ -86,7 +86,7 @@ def _read(label: str, path: Path) -> ReadRun:
     sources: dict[str, str] = {}
     samples = []
     for sample in folder.samples():
-        samples.append(sample.model_copy(update={"messages": ()}))
+        samples.append(sample.model_copy(update={"messages": (), "tokens": None}))
         if sample.task in hashes and sample.task not in sources and sample.turn == 1:
             _remember(sample, hashes[sample.task], sources)
     manifest = folder.manifest.model_copy(update={"name": label})

@@ -23,6 +23,7 @@ from musacoder.runlog.records import (
     Sample,
     TaskEntry,
 )
+from musacoder.runlog.tokens import TokensTold
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -34,4 +35,5 @@ __all__ = [
     "RunFolder",
     "Sample",
     "TaskEntry",
+    "TokensTold",
 ]

@@ -79,7 +79,13 @@ class RunFolder:
 
     @classmethod
     def resume(
-        cls, path: str | Path, manifest: Manifest, config: Mapping[str, Any], *, free: Iterable[str] = ()
+        cls,
+        path: str | Path,
+        manifest: Manifest,
+        config: Mapping[str, Any],
+        *,
+        free: Iterable[str] = (),
+        understood: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
     ) -> Self:
         """An existing run, ready to be written to, its torn last lines cut off.
 
@@ -87,6 +93,7 @@ class RunFolder:
             manifest: what would be run now; `created_at` and `name` may differ.
             config: the configuration now.
             free: dotted keys of it that may differ because they change no result.
+            understood: what the configuration that the run was begun with means now; fields may be new since then.
 
         Raises:
             UsageError: no run, a run that another process writes to, or a changed configuration, its keys named.
@@ -95,7 +102,7 @@ class RunFolder:
         lock = _locked(folder)
         try:
             run = cls(folder, _manifest(folder), _config(folder), lock)
-            run._require_same(manifest, config, free)
+            run._require_same(manifest, understood(run.config), config, free)
             return run._ready_to_write()
         except BaseException:
             unlock(lock)
@@ -205,8 +212,10 @@ class RunFolder:
                 known[record_of(kind, data, place).key] = offset
         return self
 
-    def _require_same(self, manifest: Manifest, config: Mapping[str, Any], free: Iterable[str]) -> None:
-        changes = changed_keys(self.config, _plain(config), free)
+    def _require_same(
+        self, manifest: Manifest, before: Mapping[str, Any], config: Mapping[str, Any], free: Iterable[str]
+    ) -> None:
+        changes = changed_keys(_plain(before), _plain(config), free)
         changes = changes or changed_keys(_compared(self.manifest), _compared(manifest))
         if changes:
             raise UsageError(

@@ -10,8 +10,9 @@ from pydantic import Field, ValidationError, model_validator
 from mooreeval.errors import UsageError
 from mooreeval.verdict import SCHEMA_VERSION as VERDICT_VERSION
 from mooreeval.verdict import Record, Verdict
+from musacoder.runlog.tokens import TokensTold
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2  # 2: samples may have `tokens`
 
 R = TypeVar("R", bound=Record)
 
@@ -83,6 +84,7 @@ class Sample(Record):
     finish_reason: str | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    tokens: TokensTold | None = None  # where `sampling.logprobs` asks for them and the model gives them
     attempts: int = 1
     seconds: float = 0.0
     answered_by: str | None = None  # the name that the server gave
