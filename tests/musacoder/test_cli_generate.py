@@ -19,7 +19,7 @@ from support.writing import answer
 from mooreeval import errors
 from mooreeval.candidate import NoCandidate
 from mooreeval.task import load_task
-from mooreeval.verdict import Status, Timing, Verdict
+from mooreeval.verdict import Profile, Status, Timing, Verdict
 from musacoder import cli, kernel_file
 from musacoder.config import SamplingConfig
 from musacoder.runlog import RunFolder
@@ -63,7 +63,10 @@ class TimedJudge:
             raise errors.NotJudged("the disk is full")
         is_timed = status == "correct" and speedup
         timing = Timing(candidate_ms=1.0, eager_ms=float(speedup[0])) if is_timed else None
-        return verdict(Status(status), timing=timing, evidence="device" if cls.device_name else "emulation", **hashes)
+        advice = f"Profiled at {speedup[0]}: load four floats at once." if is_timed else ""
+        profile = Profile(advice=(advice,)) if is_timed and self.config.profile.enabled else None
+        evidence = "device" if cls.device_name else "emulation"
+        return verdict(Status(status), timing=timing, profile=profile, evidence=evidence, **hashes)
 
 
 @dataclass(frozen=True)
@@ -159,6 +162,41 @@ def test_what_is_improved_is_the_best_so_far_after_one_repair_of_what_failed(gen
     first, second = samples[1].answer, samples[2].answer
     assert said == {1: [], 2: [first], 3: [first, second], 4: [first]}
     assert "1.5" in samples[2].messages[-1].content  # the times are told
+
+
+def last_prompts(run: Path) -> dict[int, str]:
+    """What the model was asked last, by turn."""
+    return {s.turn: s.messages[-1].content for s in RunFolder.open(run).samples()}
+
+
+def test_on_a_device_every_optimisation_turn_tells_times_and_profile_of_the_kernel_it_goes_on_from(
+    generate, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("musacoder.session.choose_backend", lambda _name: "cuda")
+    answers = ["correct 1.5", "incorrect", "correct 2.25", "correct 0.75", "correct 1.25"]
+    done = generate("-n", "1", "--repairs", "4", "--optimise", "4", "--run", "a", answers=answers, device="A GPU")
+    assert done.returncode == 0, done.stderr
+    asked = last_prompts(tmp_path / "runs/a")
+    assert "Profiled" not in asked[1]
+    judged = {v.turn: v.verdict for v in RunFolder.open(tmp_path / "runs/a").verdicts()}
+    optimised = [turn for turn in asked if turn > 1 and judged[turn - 1].status is Status.CORRECT]
+    assert len(optimised) >= 3
+    for turn in optimised:
+        told = asked[turn]
+        shown = [
+            v.timing.eager_ms for v in judged.values() if v.timing and f"Profiled at {v.timing.eager_ms}: " in told
+        ]
+        assert len(shown) == 1  # of one kernel, with the times of the same
+        assert f"PyTorch eager: {shown[0]:.4g} ms, so yours is {shown[0]:.3g} times as fast" in told
+    assert first_line(tmp_path / "runs/a/task.py") == "# correct 2.25"
+
+
+def test_without_a_profile_the_times_alone_are_told(generate, tmp_path, monkeypatch):
+    monkeypatch.setattr("musacoder.session.choose_backend", lambda _name: "cuda")
+    options = ("-n", "1", "--optimise", "1", "--run", "a", "--set", "profile=false")
+    generate(*options, answers=["correct 1.5", "correct 1.2"], device="A GPU")
+    assert "PyTorch eager: 1.5 ms" in last_prompts(tmp_path / "runs/a")[2]
+    assert "Profiled" not in last_prompts(tmp_path / "runs/a")[2]
 
 
 @pytest.mark.parametrize(
