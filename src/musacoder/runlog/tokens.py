@@ -1,4 +1,4 @@
-"""The tokens of an answer as a record keeps them: text that is a quarter as long as the numbers written out."""
+"""The tokens of an answer as a record keeps them: text less than a third as long as the numbers written out."""
 
 from __future__ import annotations
 
