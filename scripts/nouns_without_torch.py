@@ -62,6 +62,8 @@ NOUNS = (
     "musacoder.prompts",
     "musacoder.data.structure",
     "musacoder.rollout.types",
+    "musacoder.train.rft",
+    "musacoder.cli_train",
 )
 # None in sys.modules makes every import of that name fail, wherever it is hidden.
 _PROGRAM = "import sys; sys.modules['torch'] = None; import importlib; importlib.import_module(sys.argv[1])"

@@ -15,11 +15,11 @@ import pytest
 import yaml
 
 from mooreeval.config import load_config, validated
-from musacoder.config import BenchConfig, GenerateConfig, read_config
+from musacoder.config import BenchConfig, GenerateConfig, RftConfig, read_config
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
-RUNS = {"bench": BenchConfig, "generate": GenerateConfig}
+RUNS = {"bench": BenchConfig, "generate": GenerateConfig, "rft": RftConfig}
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 

@@ -45,7 +45,7 @@ def run_bench(config: BenchConfig, path: Path, *, again: bool, as_json: bool, ve
         manifest = manifest_of("bench", path, config, suite.name, suite.tasks, config.turns, verifier)
         run = stack.enter_context(opened(path, manifest, config))
         try:
-            _complete(config, suite, run, model, verifier, again=again, quiet=as_json, verbose=verbose)
+            complete(config, suite, run, model, verifier, again=again, quiet=as_json, verbose=verbose)
         except KeyboardInterrupt:
             tell(f"go on with: musacoder bench --run {shown_run(path)}")
             raise
@@ -61,7 +61,7 @@ def _with_suite(config: BenchConfig) -> BenchConfig:
     return config.model_copy(update={"suite": config.suite.model_copy(update={"source": GALLERY})})
 
 
-def _complete(
+def complete(
     config: BenchConfig,
     suite: Suite,
     run: RunFolder,
@@ -72,6 +72,7 @@ def _complete(
     quiet: bool,
     verbose: bool,
 ) -> None:
+    """Ask and judge what the run misses of the suite's tasks. NoMoreAnswers where the model gives none."""
     ledger = Ledger(run)
     if again and (lost := ledger.forget_failures()):
         tell(f"{lost} answers are asked for or judged again")

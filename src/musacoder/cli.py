@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from mooreeval.errors import MooreError, UsageError
-from musacoder import cli_data, cli_write
+from musacoder import cli_data, cli_train, cli_write
 from musacoder.cli_inputs import GALLERY, load_candidate_named, load_task_named, load_tasks_named
 from musacoder.cli_options import BAD_USAGE, NOT_CORRECT, NOT_JUDGED, OK, AsJson, Command, ConfigFile, Settings, Verbose
 from musacoder.report.command import register as register_report
@@ -223,6 +223,7 @@ register_report(app)
 app.command(cls=Command)(cli_write.generate)
 app.command(cls=Command)(cli_write.bench)
 app.command(cls=Command)(cli_data.synth)
+app.command(cls=Command)(cli_train.rft)
 
 
 def exit_code(verdict: Verdict) -> int:

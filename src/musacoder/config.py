@@ -90,6 +90,26 @@ class BenchConfig(_Loop):
     suite: SuiteConfig = SuiteConfig()
 
 
+class PoolConfig(Record):
+    """What of a model's right answers it is trained on."""
+
+    per_cluster: Count = Field(2, description="Different programs of one structure that a task's pool holds at most.")
+    epochs: Annotated[Count, Field(le=1000)] = Field(
+        3, description="Visits of each task; the target of each is drawn anew from the task's pool."
+    )
+    seed: Whole = Field(0, description="Of these draws.")
+
+
+class RftConfig(BenchConfig):
+    """Everything `rft` can be told."""
+
+    programs: str | None = Field(
+        None, description="File of programs whose tasks are answered, those of the training split; else `suite`."
+    )
+    pool: PoolConfig = PoolConfig()
+    sampling: SamplingConfig = SamplingConfig(temperature=1.0, max_tokens=2048)
+
+
 class BudgetConfig(Record):
     """How long a kernel is improved once it is right; what ends first ends it."""
 

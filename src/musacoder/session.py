@@ -15,7 +15,7 @@ from mooreeval.errors import UsageError
 from mooreeval.execute.seeds import new_secret
 from mooreeval.hashing import content_hash
 from mooreeval.verify import LocalVerifier, versions
-from musacoder.config import FREE, BenchConfig, GenerateConfig, plain, read_config
+from musacoder.config import FREE, BenchConfig, GenerateConfig, RftConfig, plain, read_config
 from musacoder.models import Model
 from musacoder.pipeline import NoMoreAnswers
 from musacoder.prompts import Templates, rehearse, target_of
@@ -23,7 +23,9 @@ from musacoder.runlog import Manifest, RunFolder, TaskEntry
 from musacoder.suites import SuiteTask
 
 RUNS = Path("runs")
-C = TypeVar("C", BenchConfig, GenerateConfig)
+Kind = Literal["bench", "generate", "rft"]
+C = TypeVar("C", BenchConfig, GenerateConfig, RftConfig)
+_KINDS: dict[type, Kind] = {BenchConfig: "bench", GenerateConfig: "generate", RftConfig: "rft"}
 
 
 def run_path(name: str | None, *parts: str) -> Path:
@@ -52,7 +54,7 @@ def configuration(
 
 
 def _begun(kind: type[C], path: Path) -> dict[str, Any]:
-    run, wanted = RunFolder.open(path), "bench" if kind is BenchConfig else "generate"
+    run, wanted = RunFolder.open(path), _KINDS[kind]
     if run.manifest.kind != wanted:
         raise UsageError(f"{path} is a run of musacoder {run.manifest.kind}, not of {wanted}")
     return run.config
@@ -64,7 +66,7 @@ def _readable(kind: type[C], begun: Mapping[str, Any], path: Path) -> dict[str, 
 
 
 def manifest_of(
-    kind: Literal["bench", "generate"],
+    kind: Kind,
     path: Path,
     config: BenchConfig | GenerateConfig,
     suite: str,

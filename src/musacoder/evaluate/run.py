@@ -101,7 +101,7 @@ def _facts(manifest: Manifest, evidence: str) -> dict[str, Any]:
 
 def _turns(manifest: Manifest, samples: Sequence[Sample]) -> int:
     """What a manifest of generate allows is a budget: without a device none of it can be spent on speed."""
-    return manifest.turns if manifest.kind == "bench" else max((s.turn for s in samples), default=1)
+    return manifest.turns if manifest.kind in ("bench", "rft") else max((s.turn for s in samples), default=1)
 
 
 def _rates(manifest: Manifest, tasks: Sequence[TaskRun], evidence: str, draw: Bootstrap) -> dict[str, Any]:

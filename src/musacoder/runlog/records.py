@@ -39,7 +39,7 @@ class Manifest(Record):
 
     schema_version: int = SCHEMA_VERSION
     name: str
-    kind: Literal["bench", "generate"]
+    kind: Literal["bench", "generate", "rft"]
     model: str
     suite: str
     samples: int = Field(ge=1)  # of a task

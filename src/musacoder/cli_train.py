@@ -1,0 +1,61 @@
+"""The commands that make models: `rft`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from musacoder.cli_options import AsJson, ConfigFile, Settings, Verbose
+from musacoder.cli_write import Again, Backend, BaseUrl, ModelName, Policy, Run, Samples, Temperature, Workers
+
+
+def rft(
+    programs: Annotated[
+        str | None,
+        typer.Option("--programs", metavar="FILE", help="Programs whose tasks are answered (programs.jsonl)."),
+    ] = None,
+    suite: Annotated[
+        str | None, typer.Option("--suite", metavar="S", help="Instead of programs, as for bench: never a test suite.")
+    ] = None,
+    model: ModelName = None,
+    base_url: BaseUrl = None,
+    samples: Samples = None,
+    per_cluster: Annotated[
+        int | None, typer.Option(min=1, help="Programs of one structure in a task's pool at most.")
+    ] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Visits of each task.")] = None,
+    draw: Annotated[int | None, typer.Option(min=1, help="Only so many of the tasks.")] = None,
+    temperature: Temperature = None,
+    run: Run = None,
+    again: Again = False,
+    workers: Workers = None,
+    backend: Backend = None,
+    policy: Policy = None,
+    config: ConfigFile = None,
+    settings: Settings = None,
+    json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Turn a model's own right answers into rows to train on: as many ways of writing each kernel as it knows."""
+    from musacoder.config import RftConfig
+    from musacoder.session import configuration, run_path
+    from musacoder.train.rft import run_rft
+
+    options: dict[str, Any] = {
+        "programs": programs,
+        "suite.source": suite,
+        "suite.draw": draw,
+        "samples": samples,
+        "pool.per_cluster": per_cluster,
+        "pool.epochs": epochs,
+        "model.name": model,
+        "model.server.base_url": base_url,
+        "sampling.temperature": temperature,
+        "work.judging": workers,
+        "verify.backend": backend,
+        "verify.policy": policy,
+    }
+    path = run_path(run, "rft", model or "")
+    loaded = configuration(RftConfig, path, config, settings or (), options)
+    raise typer.Exit(run_rft(loaded, path, again=again, as_json=json, verbose=verbose))
