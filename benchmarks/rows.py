@@ -2,20 +2,24 @@
 
     python benchmarks/rows.py --programs 40 --judged 10 --mutants 3 --out runs/rows
 
-Everything is real: the author writes, the simulator judges programs, mutants and second answers, curation reads the
-bundled suites. A run that is interrupted goes on; its figures then count only what the last part did.
+Everything is real: the author writes, its programs are checked many at a time, the simulator judges some of them alone,
+their mutants and second answers, and curation reads the bundled suites. A run that is interrupted goes on; its figures
+then count only what the last part did.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
+import sys
 import time
 from collections import Counter
 from pathlib import Path
 
+from mooreeval.batch import BatchVerifier
 from mooreeval.candidate import Candidate
-from mooreeval.config import load_config
+from mooreeval.config import VerifyConfig, load_config
 from mooreeval.verdict import Status
 from mooreeval.verify import LocalVerifier
 from musacoder.data import author
@@ -31,18 +35,24 @@ from musacoder.data.rows import FILE, RowsConfig, make_rows, programs_of_rows
 from musacoder.prompts import PromptConfig
 from musacoder.runlog.lines import Lines
 
+BATCH = 16
 
-def write_programs(path: Path, count: int, verifier: LocalVerifier) -> None:
-    """So many programs of the author, judged one by one as rows need them verified."""
+
+def write_programs(path: Path, count: int, config: VerifyConfig) -> None:
+    """So many programs of the author that the check of many at a time finds correct; others are named."""
     known = len(read_programs(path)) if path.is_file() else 0
+    seeds = itertools.count(known)  # an earlier run's last ones may come again
     lines = Lines(path)
-    for seed in range(known, count):
-        program = author.write(seed)
-        verdict = verifier.verify(task_of(program), Candidate(program.candidate_code))
-        if verdict.status is not Status.CORRECT:
-            print(f"seed {seed}: {verdict.status}: {verdict.reason}")
-        by = {"status": verdict.status.value, "judged_by": verdict.backend}
-        append(lines, [program.model_copy(update=by)])
+    with BatchVerifier(config) as verifier:
+        while known < count:
+            drawn = [author.write(seed) for seed in itertools.islice(seeds, min(BATCH, count - known))]
+            report = verifier.check([(task_of(p), Candidate(p.candidate_code)) for p in drawn])
+            for program, outcome in zip(drawn, report.outcomes, strict=True):
+                if outcome.status is not Status.CORRECT:
+                    print(f"seed {program.seed}: {outcome.status}: {outcome.reason}", file=sys.stderr)
+                    continue
+                by = {"status": outcome.status.value, "judged_by": "trusted batch"}
+                known += append(lines, [program.model_copy(update=by)])
     lines.close()
 
 
@@ -53,8 +63,9 @@ def measured(arguments: argparse.Namespace) -> dict[str, object]:
     programs_file = out / "programs.jsonl"
     config = RowsConfig(judging=JudgingConfig(programs=arguments.judged, mutants=arguments.mutants))
     prompt = PromptConfig(templates=Path("compact")) if arguments.compact else PromptConfig()
-    with LocalVerifier(load_config(settings=["backend=simulator", "seed=5eed"])) as verifier:
-        write_programs(programs_file, arguments.programs, verifier)
+    verify = load_config(settings=["backend=simulator", "seed=5eed"])
+    write_programs(programs_file, arguments.programs, verify)
+    with LocalVerifier(verify) as verifier:
         report = make_rows(programs_file, out, Asking(prompt, reason=reason), config, verifier, close=verifier.close)
     start = time.monotonic()
     programs: list[Program] = programs_of_rows(programs_file, out)

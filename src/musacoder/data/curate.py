@@ -17,7 +17,9 @@ from pydantic import Field
 from mooreeval.candidate import Candidate
 from mooreeval.config import Count
 from mooreeval.extract import extract
+from mooreeval.hashing import content_hash
 from mooreeval.verdict import Record
+from musacoder.data import author, splits
 from musacoder.data.decontaminate import Contamination, Leak, references, signature_of
 from musacoder.data.records import Program, Row, RowKind, Split
 from musacoder.data.structure import Structure, similarity, structure_of
@@ -32,6 +34,7 @@ class CurationConfig(Record):
     references: tuple[str, ...] = Field(
         ("gallery", "bundled"), description="Suites whose tasks are kept out; a folder such as KernelBench's too."
     )
+    test_sets: bool = Field(True, description="Whether tasks that compute what the fixed test sets' do are kept out.")
     copies: Count = Field(1, description="Rows of a class whose answers have one identifier-free syntax.")
     similar: Annotated[float, Field(gt=0, le=1)] = Field(
         0.97, description="Answers to the same operators that are so alike are one; 1: only equal ones are."
@@ -74,7 +77,7 @@ def curate(rows: Iterable[Row], programs: Sequence[Program], config: CurationCon
     curated = Curated(references=len(found))
     by_hash = {p.program_hash: p for p in programs}
     kept = list(_each_once(_verified(rows, by_hash, curated), curated))
-    kept = _apart(kept, programs, curated)
+    kept = _apart(kept, programs, _tested(programs, config), curated)
     kept = _clean(kept, by_hash, Contamination(found), curated)
     curated.rows = _distinct(kept, by_hash, config, curated)
     return curated
@@ -102,17 +105,38 @@ def _verified(rows: Iterable[Row], programs: Mapping[str, Program], curated: Cur
     return kept
 
 
-def _apart(rows: Sequence[Row], programs: Sequence[Program], curated: Curated) -> list[Row]:
+@dataclass(frozen=True)
+class _Tested:
+    """What no training row may be about: tasks by hash, and by what they compute."""
+
+    hashes: frozenset[str]
+    keys: frozenset[str]
+
+
+def _tested(programs: Sequence[Program], config: CurationConfig) -> _Tested:
+    """The test splits' tasks among the programs, and the fixed test sets.
+
+    What a graph computes its split says; only tasks without one are held against the test sets' own.
+    """
+    tested = [p.task_code for p in programs if p.split is not Split.TRAIN]
+    if config.test_sets and any(p.split is Split.TRAIN and p.graph is None for p in programs):
+        tested += [p.task_code for split in Split if split is not Split.TRAIN for p in author.test_set(split)]
+    hashes = frozenset(map(content_hash, tested)) | (splits.test_tasks() if config.test_sets else frozenset())
+    return _Tested(hashes, frozenset(key for code in tested if (key := _key(code))))
+
+
+def _apart(rows: Sequence[Row], programs: Sequence[Program], tested: _Tested, curated: Curated) -> list[Row]:
     """No training row is about a task of a test split, nor about one that computes the same."""
-    tested = [p for p in programs if p.split is not Split.TRAIN]
-    hashes = {p.task_hash for p in tested}
-    keys = {key for p in tested if (key := _key(p.task_code))}
-    keys_of = {p.task_hash: _key(p.task_code) for p in programs if p.split is Split.TRAIN} if keys else {}
+    training = {p.task_hash: p for p in programs if p.split is Split.TRAIN}
+    wrong = {h for h, p in training.items() if p.graph is not None and splits.split_of(p.graph) is not Split.TRAIN}
+    keys = {h: _key(p.task_code) for h, p in training.items()} if tested.keys else {}
     kept = []
     for row in rows:
         is_training = row.split is Split.TRAIN
-        if is_training and (row.task_hash in hashes or keys_of.get(row.task_hash) in keys):
+        if is_training and (row.task_hash in tested.hashes or keys.get(row.task_hash) in tested.keys):
             curated.dropped["its task is one of a test split"] += 1
+        elif is_training and row.task_hash in wrong:
+            curated.dropped["its graph is none to train on"] += 1
         else:
             kept.append(row)
     return kept

@@ -12,6 +12,7 @@ from support.mutation_specimens import SOFTMAX, TASK
 from support.programs import gallery_programs
 
 from mooreeval.errors import UsageError
+from musacoder.data import author, splits
 from musacoder.data.asking import Asking, row
 from musacoder.data.curate import Curated, CurationConfig, curate
 from musacoder.data.dataset import COLUMNS, load_split, read_dataset, write_dataset
@@ -19,7 +20,7 @@ from musacoder.data.records import Program, Row, RowKind, Split
 from musacoder.prompts import PromptConfig
 
 ASKING = Asking(PromptConfig(templates=Path("compact")))
-NOTHING = CurationConfig(references=())
+NOTHING = CurationConfig(references=(), test_sets=False)
 FUSED = """
 import torch
 import torch.nn as nn
@@ -75,10 +76,13 @@ def test_near_duplicates_are_one_whatever_their_names_values_and_layout():
 
 def test_answers_that_are_nearly_alike_are_one_and_others_are_not():
     nearly = SOFTMAX.replace("sum += expf(", "sum += 1.0f * expf(")
-    assert curated([program(), program(code=nearly)], CurationConfig(references=(), similar=0.9)).dropped == {
-        "its answer is nearly another's": 1
-    }
-    assert len(curated([program(), program(code=nearly)], CurationConfig(references=(), similar=1)).rows) == 2
+    assert curated(
+        [program(), program(code=nearly)], CurationConfig(references=(), test_sets=False, similar=0.9)
+    ).dropped == {"its answer is nearly another's": 1}
+    assert (
+        len(curated([program(), program(code=nearly)], CurationConfig(references=(), test_sets=False, similar=1)).rows)
+        == 2
+    )
     both = gallery_programs("row_softmax", "matmul")
     assert len(curated(both).rows) == 2
 
@@ -98,6 +102,27 @@ def test_training_never_holds_what_a_test_split_computes():
     assert set(found.splits) == {Split.TRAIN, Split.UNSEEN_COMBO}
 
 
+def test_the_authors_graphs_are_trained_on_only_where_their_split_says_so():
+    made = [author.write(seed, Split.LONG_CHAIN) for seed in range(2)]
+    trained = [author.write(seed, length=3) for seed in range(2)]
+    verified = {"status": "correct", "judged_by": "trusted batch"}
+    mislabelled = [p.model_copy(update={**verified, "split": Split.TRAIN}) for p in made]
+    honest = [p.model_copy(update=verified) for p in trained]
+    found = curated([*mislabelled, *honest], CurationConfig(references=()))
+    assert {r.task_hash for r in found.rows} == {p.task_hash for p in honest}
+    assert found.dropped == {"its graph is none to train on": 2}
+
+
+@pytest.mark.slow
+def test_a_task_that_computes_what_a_fixed_test_sets_does_is_not_trained_on():
+    tested = next(p for p in author.test_set(Split.LONG_CHAIN))
+    other = program(task=tested.task_code.replace("import torch.nn as nn", "import torch.nn as nn  # mine"))
+    assert other.graph is None and other.task_hash not in splits.test_tasks()
+    found = curated([other, program()], CurationConfig(references=()))
+    assert [r.task_hash for r in found.rows] == [program().task_hash]
+    assert found.dropped == {"its task is one of a test split": 1}
+
+
 # -------------------------------------------------------------------------------------------------------------- leaks
 def planted(tmp_path: Path) -> tuple[list[Program], CurationConfig]:
     """One clean program, and one leak of each kind of a benchmark of one task."""
@@ -109,7 +134,7 @@ def planted(tmp_path: Path) -> tuple[list[Program], CurationConfig]:
                       code=SOFTMAX.replace("fmaxf", "fminf"))  # fmt: skip
     quoted = program(task=TASK.replace("333", "335"), source="teacher:m", code=SOFTMAX.replace("expf", "__expf"))
     clean = program(code=SOFTMAX.replace(">>= 1", "/= 2"))
-    return [paraphrased, renamed, quoted, clean], CurationConfig(references=(str(folder),))
+    return [paraphrased, renamed, quoted, clean], CurationConfig(references=(str(folder),), test_sets=False)
 
 
 LONG = """
