@@ -60,6 +60,8 @@ NOUNS = (
     "musacoder.models.openai_server",
     "musacoder.models.scripted",
     "musacoder.prompts",
+    "musacoder.cli_train",
+    "musacoder.train.sft",
     "musacoder.data.structure",
     "musacoder.rollout.types",
     "musacoder.train.rft",

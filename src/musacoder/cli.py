@@ -223,6 +223,7 @@ register_report(app)
 app.command(cls=Command)(cli_write.generate)
 app.command(cls=Command)(cli_write.bench)
 app.command(cls=Command)(cli_data.synth)
+app.command(cls=Command)(cli_train.sft)
 app.command(cls=Command)(cli_train.rft)
 
 

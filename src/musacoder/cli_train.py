@@ -1,13 +1,43 @@
-"""The commands that make models: `rft`."""
+"""The commands that make models: `sft`, `rft`."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from musacoder.cli_options import AsJson, ConfigFile, Settings, Verbose
 from musacoder.cli_write import Again, Backend, BaseUrl, ModelName, Policy, Run, Samples, Temperature, Workers
+
+Recipe = Annotated[
+    Path | None, typer.Argument(metavar="RECIPE", help="YAML file with the configuration, such as recipes/nano.yaml.")
+]
+Data = Annotated[
+    list[str] | None, typer.Option("--data", metavar="PATH", help="Folder of parquet files with rows, or a file.")
+]
+Minutes = Annotated[
+    float | None, typer.Option(help="Of this stage, after which the run is left with a checkpoint to go on from.")
+]
+
+
+def sft(
+    recipe: Recipe = None,
+    data: Data = None,
+    run: Run = None,
+    minutes: Minutes = None,
+    settings: Settings = None,
+    json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Train a model on rows: tasks and verified answers, repairs, analyses."""
+    from musacoder.session import run_path
+    from musacoder.train.sft import configuration, run_sft
+
+    options: dict[str, Any] = {"data": data or None, "train.minutes": minutes}
+    path = run_path(run, "sft", recipe.stem if recipe else "")
+    loaded = configuration(path, recipe, settings or (), options)
+    raise typer.Exit(run_sft(loaded, path, as_json=json, verbose=verbose))
 
 
 def rft(
