@@ -27,11 +27,14 @@ def candidate_text(graph: Graph, task: TaskText, family: str, seed: int) -> Cand
     rng = random.Random(f"candidate/{seed}")
     source = Source(
         rng,
-        has_constants=rng.random() < 0.3,
-        restricts=rng.random() < 0.2,
-        names_launch=rng.random() < 0.4,
-        has_stream=rng.random() < 0.12,
-        nests=rng.random() < 0.35,
+        has_constants=rng.random() < 0.25,
+        restricts=rng.random() < 0.12,
+        names_launch=rng.random() < 0.25,
+        has_stream=rng.random() < 0.1,
+        nests=rng.random() < 0.4,
+        stores_at_once=rng.random() < 0.6,
+        inlines=rng.random() < 0.65,
+        includes=rng.random() < 0.5,
     )
     kinds = write_stages(source, graph, rng)
     style: dict[str, str | int | bool] = {
@@ -41,6 +44,7 @@ def candidate_text(graph: Graph, task: TaskText, family: str, seed: int) -> Cand
         "named_launch": source.names_launch,
         "stream": source.has_stream,
         "nested": source.nests,
+        "stores_at_once": source.stores_at_once,
         "fused": len(kinds) == 1,
     }
     return CandidateText(_file(graph, task, source, _function_name(graph, family, rng), rng), style)
@@ -48,7 +52,7 @@ def candidate_text(graph: Graph, task: TaskText, family: str, seed: int) -> Cand
 
 def _function_name(graph: Graph, family: str, rng: random.Random) -> str:
     first = graph.nodes[0].operator
-    return rng.choice(("forward", "run", "launch", f"{first}_forward", f"{family}_forward", f"fused_{family}"))
+    return rng.choice(("forward", "forward", "run", "launch", f"{first}_forward", f"fused_{family}"))
 
 
 def _file(graph: Graph, task: TaskText, source: Source, function: str, rng: random.Random) -> str:
@@ -69,13 +73,13 @@ def _file(graph: Graph, task: TaskText, source: Source, function: str, rng: rand
 def _checks(tensors: list[TensorSpec], rng: random.Random) -> list[str]:
     """What the host demands of its tensors, if anything."""
     kind, x = rng.random(), tensors[0]
-    if kind < 0.08:
+    if kind < 0.05:
         return [f'TORCH_CHECK({x.name}.is_cuda(), "{x.name} must be on the GPU");']
-    if kind < 0.14:
+    if kind < 0.09:
         return [f'TORCH_CHECK({x.name}.is_contiguous(), "{x.name} must be contiguous");']
-    if kind < 0.19:
+    if kind < 0.12:
         return [f'TORCH_CHECK({x.name}.dim() == {len(x.shape)}, "{len(x.shape)} dimensions expected");']
-    if kind < 0.25:
+    if kind < 0.16:
         return [f"{x.name} = {x.name}.contiguous();"]
     return []
 

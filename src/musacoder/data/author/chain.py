@@ -12,6 +12,9 @@ from musacoder.data.operators import CATALOGUE, Operator, Pointwise
 
 Tensors = Mapping[str, TensorSpec]
 _V = re.compile(r"\bv\b")
+_ASSIGNED = re.compile(r"(float )?v = (.*);")
+_ATOM = re.compile(r"\w+\([^()]*\)|[\w.]+(\[[^\[\]]*\])?")  # needs no brackets
+_MOST_WIDE = 90
 
 
 def constants_text(operator: Operator, node: Node) -> dict[str, str]:
@@ -39,21 +42,28 @@ def lines(nodes: Sequence[Node], tensors: Tensors, kernel: Kernel, index: Index)
                 read = f"{name}_i"
             operands[operand.role] = read
         made.append(f"v = {expression(node, operands)};")
-    return _nested(made) if kernel.source.nests else made
+    return made
+
+
+def stored(source: Source, statements: list[str], target: str) -> list[str]:
+    """Statements that compute `v`, and the store of it; as the source has it with fewer and longer statements."""
+    made = _nested(statements) if source.nests else statements
+    if made and source.stores_at_once and (last := _ASSIGNED.fullmatch(made[-1])):
+        return [*made[:-1], f"{target} = {last[2]};"]
+    return [*made, f"{target} = v;"]
 
 
 def _nested(statements: list[str]) -> list[str]:
     """The same with a statement put into the next one where that reads `v` once."""
     made: list[str] = []
     for line in statements:
-        before = made[-1] if made else ""
-        is_short = len(before) + len(line) < 96
-        if before.startswith("v = ") and len(_V.findall(line[4:])) == 1 and line.startswith("v = ") and is_short:
-            inner = before[4:-1]
-            inner = inner if re.fullmatch(r"\w+\([^()]*\)|[\w.]+", inner) else f"({inner})"
-            made[-1] = "v = " + _V.sub(lambda _m, inner=inner: inner, line[4:])
-        else:
+        before, this = _ASSIGNED.fullmatch(made[-1]) if made else None, _ASSIGNED.fullmatch(line)
+        is_once = this is not None and not this[1] and len(_V.findall(this[2])) == 1
+        if before is None or this is None or not is_once or len(before[2]) + len(line) > _MOST_WIDE:
             made.append(line)
+            continue
+        inner = before[2] if _ATOM.fullmatch(before[2]) else f"({before[2]})"
+        made[-1] = f"{before[1] or ''}v = " + _V.sub(lambda _m, inner=inner: inner, this[2]) + ";"
     return made
 
 

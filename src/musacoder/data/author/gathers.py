@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from collections.abc import Callable, Sequence
@@ -152,16 +153,15 @@ def _grouped(expression: str) -> str:
     return expression if expression.isidentifier() else f"({expression})"
 
 
-def _stored(stage: Gather, kernel: Kernel, i: str) -> list[str]:
-    """The operators after it, and the store to element `i` of the output."""
+def _output(stage: Gather, kernel: Kernel, i: str, body: list[str]) -> list[str]:
+    """The operator's lines, those of the operators after it, and the store to element `i` of the output."""
     last = stage.operator.coordinates[-1]
     known = {"row": last} if stage.values[stage.ends[-1]] == stage.shape[-1] else {}
     index = flat_index(kernel, stage.out, stage.shape, "i", known)
-    lines = chain.lines(stage.after, stage.tensors, kernel, index)
-    out = kernel.write(stage.out)
-    if i != "i" and chain.has_operands(stage.after):
-        return [f"int i = {i};", *lines, f"{out}[i] = v;"]
-    return [*lines, f"{out}[{i}] = v;"]
+    after = chain.lines(stage.after, stage.tensors, kernel, index)
+    first = [f"int i = {i};"] if i != "i" and any("[i" in line or "(i" in line for line in after) else []
+    out = f"{kernel.write(stage.out)}[{'i' if first else i}]"
+    return [*first, *chain.stored(stage.source, [*body, *after], out)]
 
 
 def _place(stage: Gather, kernel: Kernel) -> str:
@@ -197,7 +197,7 @@ def _indented(lines: Sequence[str], by: int = 1) -> list[str]:
 def _flat(stage: Gather, kernel: Kernel, rng: random.Random) -> None:
     n = numel(kernel, "n", stage.shape, stage.out)
     block = rng.choice((128, 256, 512))
-    inner = _trimmed([*_coordinates(stage, kernel), *_body(stage, kernel), *_stored(stage, kernel, "i")])
+    inner = _trimmed([*_coordinates(stage, kernel), *_output(stage, kernel, "i", _body(stage, kernel))])
     first = "int i = blockIdx.x * blockDim.x + threadIdx.x;"
     if rng.random() < 0.6:
         kernel.body = [first, f"if (i >= {n}) return;", *inner]
@@ -208,7 +208,7 @@ def _flat(stage: Gather, kernel: Kernel, rng: random.Random) -> None:
 
 def _grid_stride(stage: Gather, kernel: Kernel, rng: random.Random) -> None:
     n = numel(kernel, "n", stage.shape, stage.out)
-    inner = _trimmed([*_coordinates(stage, kernel), *_body(stage, kernel), *_stored(stage, kernel, "i")])
+    inner = _trimmed([*_coordinates(stage, kernel), *_output(stage, kernel, "i", _body(stage, kernel))])
     loop = f"for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < {n}; i += blockDim.x * gridDim.x) {{"
     kernel.body = [loop, *_indented(inner), "}"]
     kernel.grid, kernel.block = (str(rng.choice((16, 32, 64))),), (str(rng.choice((128, 256))),)
@@ -223,8 +223,7 @@ def _grid_of_planes(stage: Gather, kernel: Kernel, rng: random.Random) -> None:
         f"int {names[1]} = blockIdx.y * {high} + threadIdx.y;",
         "int p = blockIdx.z;",
         f"if ({names[1]} >= {high_end} || {names[2]} >= {wide_end}) return;",
-        *_body(stage, kernel),
-        *_stored(stage, kernel, _place(stage, kernel)),
+        *_output(stage, kernel, _place(stage, kernel), _body(stage, kernel)),
     ]
     planes = _planes_on_host(stage)
     kernel.grid, kernel.block = (blocks(wide_end, wide), blocks(high_end, high), planes), (str(wide), str(high))
@@ -232,10 +231,12 @@ def _grid_of_planes(stage: Gather, kernel: Kernel, rng: random.Random) -> None:
 
 def _planes_on_host(stage: Gather) -> str:
     if stage.operator.key == "channels_last":
-        return stage.source.size("planes", stage.planes, f"{stage.x.name}.size(0)")
+        return stage.source.size("planes", stage.shape[0], f"{stage.x.name}.size(0)")
     ends = " * ".join(_HOST_SIZES[end].format(x=stage.x.name, out=stage.out) for end in stage.ends)
     host = f"({ends})" if len(stage.ends) > 1 else ends
-    return stage.source.size("planes", stage.planes, f"{stage.out}.numel() / {host}")
+    return stage.source.size(
+        "planes", stage.shape[: len(stage.shape) - len(stage.ends)] or 1, f"{stage.out}.numel() / {host}"
+    )
 
 
 def _block_a_row(stage: Gather, kernel: Kernel, rng: random.Random) -> None:
@@ -247,7 +248,7 @@ def _block_a_row(stage: Gather, kernel: Kernel, rng: random.Random) -> None:
     else:
         first = ["int oh = blockIdx.x, p = blockIdx.y;"]
         kernel.grid = (_size_on_host(stage, stage.ends[0]), _planes_on_host(stage))
-    body = [*_body(stage, kernel), *_stored(stage, kernel, _place(stage, kernel))]
+    body = _output(stage, kernel, _place(stage, kernel), _body(stage, kernel))
     kernel.body = [
         *first,
         f"for (int {last} = threadIdx.x; {last} < {end}; {last} += blockDim.x) {{",
@@ -276,7 +277,7 @@ def _over_plane(stage: Gather, kernel: Kernel, body: list[str], block: int) -> l
 
 def _block_a_plane(stage: Gather, kernel: Kernel, rng: random.Random) -> None:
     block = rng.choice((64, 128, 256))
-    body = [*_body(stage, kernel), *_stored(stage, kernel, _place(stage, kernel))]
+    body = _output(stage, kernel, _place(stage, kernel), _body(stage, kernel))
     kernel.body = ["int p = blockIdx.x;", *_over_plane(stage, kernel, body, block)]
     kernel.grid, kernel.block = (_planes_on_host(stage),), (str(block),)
 
@@ -285,7 +286,7 @@ def _cached_plane(stage: Gather, kernel: Kernel, rng: random.Random) -> None:
     """A block for each plane of the input, which is copied to shared memory first, the operators before it applied."""
     block = rng.choice((64, 128, 256))
     size = _plane_size(stage, kernel).strip("()")
-    body = [*_body(stage, kernel, cached="tile"), *_stored(stage, kernel, _place(stage, kernel))]
+    body = _output(stage, kernel, _place(stage, kernel), _body(stage, kernel, cached="tile"))
     kernel.body = [
         "extern __shared__ float tile[];",
         "int p = blockIdx.x;",
@@ -301,22 +302,19 @@ def _shared_weights(stage: Gather, kernel: Kernel, rng: random.Random) -> None:
     """A block for each output plane, whose filter is copied to shared memory first."""
     block = rng.choice((64, 128, 256))
     weight = stage.roles["w"]
-    count = 1
-    for size in weight.shape[1:]:
-        count *= size
     body = [line.replace("filter[(oc * ", "filter[(0 * ").replace("filter[oc * ", "filter[0 * ")
             for line in _body(stage, kernel, weights="filter")]  # fmt: skip
     body = [_without_zero(line) for line in body]
-    named = kernel.size("taps", count, f"{weight.name}.numel() / {weight.name}.size(0)")
+    named = kernel.size("taps", weight.shape[1:], f"{weight.name}.numel() / {weight.name}.size(0)")
     oc = f"p % {_size(stage, kernel, 'OC')}"
     inner = [line for line in body if not line.startswith("int oc = ")]
     head = [f"int p = blockIdx.x, oc = {oc};"]
     kernel.body = [
-        f"__shared__ float filter[{count}];",
+        f"__shared__ float filter[{math.prod(weight.shape[1:])}];",
         *head,
         f"for (int k = threadIdx.x; k < {named}; k += {block}) filter[k] = {kernel.read(weight)}[oc * {named} + k];",
         "__syncthreads();",
-        *_over_plane(stage, kernel, [*inner, *_stored(stage, kernel, _place(stage, kernel))], block),
+        *_over_plane(stage, kernel, _output(stage, kernel, _place(stage, kernel), inner), block),
     ]
     kernel.grid, kernel.block = (_planes_on_host(stage),), (str(block),)
 
@@ -330,7 +328,7 @@ def _tiled_transpose(stage: Gather, kernel: Kernel, rng: random.Random) -> None:
     """Tiles that are read along rows and written along columns."""
     side = rng.choice((8, 16, 32))
     rows, cols = _size(stage, kernel, "OW"), _size(stage, kernel, "OH")
-    place = f"(p * {rows} + r) * {cols} + c"
+    place, place_out = f"(p * {rows} + r) * {cols} + c", f"(p * {cols} + oh) * {rows} + ow"
     value = f"{kernel.read(stage.x)}[{place}]"
     if stage.pre:
         value = stage.pre.call(kernel, value, flat_index(kernel, stage.x.name, stage.x.shape, place))
@@ -341,8 +339,7 @@ def _tiled_transpose(stage: Gather, kernel: Kernel, rng: random.Random) -> None:
         "__syncthreads();",
         f"int oh = blockIdx.x * {side} + threadIdx.y, ow = blockIdx.y * {side} + threadIdx.x;",
         f"if (oh < {cols} && ow < {rows}) {{",
-        "    float v = tile[threadIdx.x][threadIdx.y];",
-        *_indented(_stored(stage, kernel, f"(p * {cols} + oh) * {rows} + ow")),
+        *_indented(_output(stage, kernel, place_out, ["float v = tile[threadIdx.x][threadIdx.y];"])),
         "}",
     ]
     kernel.grid = (blocks(cols, side), blocks(rows, side), _planes_on_host(stage))

@@ -46,7 +46,8 @@ def _element(stage: Pointwise, kernel: Kernel, i: str, known: dict[str, str] | N
     """The lines that compute element `i`."""
     x, out = kernel.read(stage.x), kernel.write(stage.out)
     index = flat_index(kernel, stage.x.name, stage.shape, i, known)
-    return [f"float v = {x}[{i}];", *chain.lines(stage.nodes, stage.tensors, kernel, index), f"{out}[{i}] = v;"]
+    lines = [f"float v = {x}[{i}];", *chain.lines(stage.nodes, stage.tensors, kernel, index)]
+    return chain.stored(stage.source, lines, f"{out}[{i}]")
 
 
 def _indented(lines: Sequence[str], by: int = 1) -> list[str]:
@@ -132,7 +133,7 @@ def _operands(stage: Pointwise, place: str) -> list[str]:
 def _rows(stage: Pointwise, kernel: Kernel, rng: random.Random) -> None:
     """A block for each row."""
     d = kernel.size("d", stage.shape[-1], f"{stage.x.name}.size(-1)")
-    rows = stage.source.size("rows", _product(stage.shape[:-1]), f"{stage.x.name}.numel() / {stage.x.name}.size(-1)")
+    rows = stage.source.size("rows", stage.shape[:-1], f"{stage.x.name}.numel() / {stage.x.name}.size(-1)")
     known = {"row": "j", "column": "row"}
     kernel.body = [
         "int row = blockIdx.x;",
@@ -149,7 +150,7 @@ def _two_dimensional(stage: Pointwise, kernel: Kernel, rng: random.Random) -> No
     """Threads in two dimensions over rows and columns."""
     x = stage.x.name
     d = kernel.size("d", stage.shape[-1], f"{x}.size(-1)")
-    rows = kernel.size("rows", _product(stage.shape[:-1]), f"{x}.numel() / {x}.size(-1)")
+    rows = kernel.size("rows", stage.shape[:-1], f"{x}.numel() / {x}.size(-1)")
     wide, high = rng.choice(((32, 8), (16, 16), (64, 4), (32, 4)))
     kernel.body = [
         "int col = blockIdx.x * blockDim.x + threadIdx.x;",
@@ -164,9 +165,9 @@ def _two_dimensional(stage: Pointwise, kernel: Kernel, rng: random.Random) -> No
 
 def _planes(stage: Pointwise, kernel: Kernel, rng: random.Random) -> None:
     """A row of blocks for each channel of each image."""
-    x, pixels = stage.x.name, _product(stage.shape[2:])
-    inner = kernel.size("pixels", pixels, f"{x}.numel() / ({x}.size(0) * {x}.size(1))")
-    planes = stage.source.size("planes", stage.shape[0] * stage.shape[1], f"{x}.size(0) * {x}.size(1)")
+    x = stage.x.name
+    inner = kernel.size("pixels", stage.shape[2:], f"{x}.numel() / ({x}.size(0) * {x}.size(1))")
+    planes = stage.source.size("planes", stage.shape[:2], f"{x}.size(0) * {x}.size(1)")
     known = {}
     lines = []
     if "channel" in chain.places(stage.nodes):

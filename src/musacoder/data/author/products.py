@@ -44,7 +44,7 @@ class Matmul:
         """Names of rows, columns and the common length."""
         x = self.x.name
         host = f"{x}.size(-2)" if self.operator.is_batched or len(self.x.shape) == 2 else f"{x}.numel() / {x}.size(-1)"
-        m = kernel.size("M", self.rows, host)
+        m = kernel.size("M", self.x.shape[-2:-1] if self.operator.is_batched else self.x.shape[:-1], host)
         axis = -2 if self.operator.is_transposed else -1
         return (
             m,
@@ -86,7 +86,8 @@ class Matmul:
         if self.operator.is_batched:
             known["channel"] = row
         index: Index = flat_index(kernel, self.out, self.shape, place, known)
-        return [*chain.lines(self.after, self.tensors, kernel, index), f"{kernel.write(self.out)}[{place}] = v;"]
+        lines = chain.lines(self.after, self.tensors, kernel, index)
+        return chain.stored(self.source, lines, f"{kernel.write(self.out)}[{place}]")
 
     @property
     def batch_line(self) -> list[str]:

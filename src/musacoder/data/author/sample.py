@@ -21,7 +21,7 @@ _TRIES_OF_A_STEP = 14
 _MOST_TENSORS = 3  # beside the main one
 _SHORTEST_SLICE = 6
 _MAIN_NAMES = ("x", "x", "x", "x", "inp", "data")
-_SECOND_ANCHOR = 0.12  # share of chains of three or more with another operator that is not point-wise
+_SECOND_ANCHOR = 0.08  # share of chains of three or more with another operator that is not point-wise
 
 
 class NoGraphError(Exception):
@@ -152,8 +152,9 @@ class _Chain:
         length = reach(operator, self.shape, parameters)
         if isinstance(operator, Sliced) and length < _SHORTEST_SLICE:
             return False
-        sample = values.follow(operator, self.sample, length, parameters, self.draws)
-        if not values.is_useful(operator, self.sample, sample):
+        with np.errstate(all="ignore"):  # what is not finite is refused below
+            sample = values.follow(operator, self.sample, length, parameters, self.draws)
+        if sample is None or not values.is_useful(operator, self.sample, sample):
             return False
         named = [self._operand(o, s) for o, s in zip(operator.operands, shapes, strict=True) if s is not None]
         output = TensorSpec(name=f"t{len(self.nodes) + 1}", shape=shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -38,8 +39,8 @@ class Kernel:
             self.writes.append(name)
         return name
 
-    def size(self, name: str, value: int, host: str) -> str:
-        """How the kernel, and its launch, call a size; `host` is the host's expression of it."""
+    def size(self, name: str, value: int | Shape, host: str) -> str:
+        """How the kernel, and its launch, call a size, or the product of several; `host` is the host's expression."""
         named = self.source.size(name, value, host)
         if not self.source.has_constants and named not in self.sizes:
             self.sizes.append(named)
@@ -55,9 +56,10 @@ class Kernel:
         return "\n".join([head, *(f"    {line}" for line in self.body), "}"])
 
     def launch(self) -> list[str]:
-        """The host's lines that launch it."""
+        """The host's lines that launch it; sizes that nothing else needs are computed in the call."""
         reads = [f"{name}.data_ptr<{c}>()" for name, c in self.reads.items() if name not in self.writes]
-        arguments = ", ".join([*reads, *(f"{name}.data_ptr<float>()" for name in self.writes), *self.sizes])
+        sizes = [name if name in self.source.declared else self.source.host_sizes[name] for name in self.sizes]
+        arguments = ", ".join([*reads, *(f"{name}.data_ptr<float>()" for name in self.writes), *sizes])
         lines, grid, block = self.source.launch_sizes(self.grid, self.block)
         rest = self.source.stream_arguments(self.shared)
         return [*lines, f"{self.name}<<<{grid}, {block}{rest}>>>({arguments});"]
@@ -73,7 +75,10 @@ class Source:
     names_launch: bool = False  # the launch's sizes are variables
     has_stream: bool = False
     nests: bool = False  # several operators in one expression
-    constants: dict[str, int] = field(default_factory=dict)
+    stores_at_once: bool = False  # the last one is not kept in `v`
+    inlines: bool = False  # sizes that a launch alone needs have no variable
+    includes: bool = True  # PyTorch's header, which load_inline includes anyway
+    constants: dict[str, str] = field(default_factory=dict)
     host_sizes: dict[str, str] = field(default_factory=dict)
     by_host: dict[str, str] = field(default_factory=dict)  # names by what they stand for
     functions: list[str] = field(default_factory=list)  # of the device
@@ -88,14 +93,15 @@ class Source:
         self.kernels.append(made)
         return made
 
-    def size(self, name: str, value: int, host: str) -> str:
+    def size(self, name: str, value: int | Shape, host: str) -> str:
         """A size's name in this source: one name never stands for two things."""
         if host not in self.by_host:
-            known = (self.constants, name.upper(), value) if self.has_constants else (self.host_sizes, name, host)
+            text = str(value) if isinstance(value, int) else " * ".join(map(str, value))
+            known = (self.constants, name.upper(), text) if self.has_constants else (self.host_sizes, name, host)
             self.by_host[host] = self._named(*known)
         return self.by_host[host]
 
-    def _named(self, known: dict, name: str, value: object) -> str:
+    def _named(self, known: dict[str, str], name: str, value: str) -> str:
         for number in ("", "2", "3", "4", "5", "6", "7"):
             if known.setdefault(name + number, value) == value:
                 return name + number
@@ -108,8 +114,10 @@ class Source:
 
     def finish(self, kernel: Kernel) -> None:
         """The host computes the sizes that the kernel needs and launches it."""
-        for name in [*kernel.sizes, *(n for n in self.host_sizes if n not in kernel.sizes)]:
-            if name not in self.declared:
+        of_launch = " ".join([*kernel.grid, *kernel.block, kernel.shared])
+        for name in self.host_sizes:
+            is_needed = not self.inlines or re.search(rf"\b{name}\b", of_launch)
+            if is_needed and name not in self.declared:
                 self.declared.add(name)
                 self.host.append(f"int {name} = {self.host_sizes[name]};")
         self.host += kernel.launch()
@@ -138,14 +146,12 @@ class Source:
 
     def text(self) -> str:
         """Includes, constants, device functions and kernels."""
-        lines = ["#include <torch/extension.h>"]
+        includes = ["#include <torch/extension.h>"] if self.includes else []
         if self.has_stream:
-            lines.append("#include <ATen/cuda/CUDAContext.h>")
-        if self.constants:
-            lines += ["", *(f"constexpr int {name} = {value};" for name, value in self.constants.items())]
-        for text in (*self.functions, *(kernel.text() for kernel in self.kernels)):
-            lines += ["", text]
-        return "\n".join(lines)
+            includes.append("#include <ATen/cuda/CUDAContext.h>")
+        constants = [f"constexpr int {name} = {value};" for name, value in self.constants.items()]
+        parts = ["\n".join(includes), "\n".join(constants), *self.functions, *(k.text() for k in self.kernels)]
+        return "\n\n".join(part for part in parts if part)
 
 
 def blocks(total: str, each: int | str) -> str:
@@ -174,7 +180,7 @@ def flat_index(kernel: Kernel, x: str, shape: Shape, i: str, known: dict[str, st
         channels = kernel.size("channels", shape[1], f"{x}.size(1)")
         if len(shape) == 3:
             return f"{inner} / {kernel.size('d', shape[-1], f'{x}.size(-1)')} % {channels}"
-        pixels = kernel.size("pixels", shape[2] * shape[3], f"{x}.size(2) * {x}.size(3)")
+        pixels = kernel.size("pixels", shape[2:], f"{x}.size(2) * {x}.size(3)")
         return f"{inner} / {pixels} % {channels}"
 
     return index
@@ -186,7 +192,4 @@ def _grouped(expression: str) -> str:
 
 def numel(kernel: Kernel, name: str, shape: Shape, x: str) -> str:
     """The number of elements of a tensor, which the host calls x."""
-    total = 1
-    for size in shape:
-        total *= size
-    return kernel.size(name, total, f"{x}.numel()")
+    return kernel.size(name, shape, f"{x}.numel()")

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from musacoder.data.author import gathers, pointwise, products, slices
+from musacoder.data.author import gathers, pointwise, products, slice_kernels, slices
 from musacoder.data.author.chain import Tensors
 from musacoder.data.author.source import Source
 from musacoder.data.graph import Graph, Node, TensorSpec
@@ -51,7 +51,7 @@ def stages_of(graph: Graph, rng: random.Random) -> list[Stage]:
 
 
 def _cut_chain(nodes: tuple[Node, ...], rng: random.Random) -> list[Stage]:
-    if len(nodes) < 3 or rng.random() > 0.12:
+    if len(nodes) < 3 or rng.random() > 0.08:
         return [Stage((), None, nodes)]
     place = rng.randint(1, len(nodes) - 1)
     return [Stage((), None, nodes[:place]), Stage((), None, nodes[place:])]
@@ -59,7 +59,7 @@ def _cut_chain(nodes: tuple[Node, ...], rng: random.Random) -> list[Stage]:
 
 def _cut(stages: list[Stage], rng: random.Random) -> list[Stage]:
     """Sometimes what is before or after an anchor stands in a kernel of its own."""
-    if len(stages) > 1 or rng.random() > 0.22:
+    if len(stages) > 1 or rng.random() > 0.14:
         return stages
     stage = stages[0]
     if stage.before and rng.random() < 0.5:
@@ -102,7 +102,7 @@ def _written(source: Source, stage: Stage, tensors: Tensors, x: TensorSpec, out:
     operator = CATALOGUE[stage.anchor.operator]
     parts = (source, stage.before, stage.anchor, stage.after, tensors, x, out)
     if isinstance(operator, Sliced):
-        return slices.write(slices.Slices(*parts), rng)
+        return slice_kernels.write(slices.Slices(*parts), rng)
     if isinstance(operator, Gathered):
         return gathers.write(gathers.Gather(*parts), rng)
     return products.write(products.Matmul(*parts), rng)

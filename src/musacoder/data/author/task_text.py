@@ -227,7 +227,7 @@ def constructor(
     arguments: list[str] | tuple[str, ...], lines: list[str] | tuple[str, ...], rng: random.Random
 ) -> list[str]:
     """The lines of `__init__`; none where it would hold nothing and the draw says so."""
-    if not lines and not arguments and rng.random() < 0.6:
+    if not lines and not arguments and rng.random() < 0.85:
         return []
     head = f"    def __init__({', '.join(['self', *arguments])}):"
     return [head, "        super().__init__()", *(f"        {line}" for line in lines), ""]

@@ -12,7 +12,8 @@ from musacoder.data.graph import Parameter
 from musacoder.data.operators import Gathered, Operand, Operator, Pointwise, Product, Sliced
 from musacoder.data.operators.types import Parameters, Sample, Shape
 
-_SIZE = 768
+_SIZE = 512
+_LONGEST = 1024  # values of a slice that are looked at
 _MOST = 60.0  # largest value that may occur
 _TOLERANCE = 1e-4  # of the judge, in single precision
 _MARGIN = 2.0  # times the tolerance by which half-precision inputs have to show
@@ -33,14 +34,22 @@ def fresh(rng: np.random.Generator, size: int | tuple[int, ...] = _SIZE, make: s
     return np.stack([values, values.astype(np.float16).astype(np.float64)])
 
 
-def follow(operator: Operator, sample: Sample, length: int, parameters: Parameters, rng: np.random.Generator) -> Sample:
-    """The operator's output on a sample of its input; `length` is what a slice, a window or a product goes over."""
+def follow(
+    operator: Operator, sample: Sample, length: int, parameters: Parameters, rng: np.random.Generator
+) -> Sample | None:
+    """The operator's output on a sample of its input; `length` is what a slice, a window or a product goes over.
+
+    None where the output hardly follows the main tensor, such as a minimum with values that are all smaller.
+    """
     constants = {name: parameters[name] for name in operator.constants}
     if isinstance(operator, Pointwise):
         others = [fresh(rng, sample.shape[1], o.make) for o in operator.operands]
-        return operator.value(sample, *others, **constants)
-    rows = _SIZE if not isinstance(operator, Sliced) else (160 if length <= 128 else 48)
-    drawn = sample[:, rng.integers(sample.shape[1], size=(rows, min(length, 1024)))]
+        after = operator.value(sample, *others, **constants)
+        turned = operator.value(sample[:, ::-1], *others, **constants)
+        return after if np.abs(after - turned)[0].mean() > 0.1 * after[0].std() else None
+    length = min(length, _LONGEST)
+    rows = _SIZE if not isinstance(operator, Sliced) else max(24, min(128, 16384 // length))
+    drawn = sample[:, rng.integers(sample.shape[1], size=(rows, length))]
     if isinstance(operator, Product):
         others = [fresh(rng, drawn.shape[1:]), *[fresh(rng, rows) for _ in operator.operands[1:]]]
         return (drawn * others[0]).sum(-1) / drawn.shape[-1] ** 0.5 + sum(others[1:])
