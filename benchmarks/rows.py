@@ -29,7 +29,7 @@ from musacoder.data.dataset import write_dataset
 from musacoder.data.io import append, read_programs, read_rows
 from musacoder.data.judging import JudgingConfig
 from musacoder.data.mixture import shares
-from musacoder.data.reason import reason
+from musacoder.data.reason import metadata, reason
 from musacoder.data.records import Program
 from musacoder.data.rows import FILE, RowsConfig, make_rows, programs_of_rows
 from musacoder.prompts import PromptConfig
@@ -66,7 +66,9 @@ def measured(arguments: argparse.Namespace) -> dict[str, object]:
     verify = load_config(settings=["backend=simulator", "seed=5eed"])
     write_programs(programs_file, arguments.programs, verify)
     with LocalVerifier(verify) as verifier:
-        report = make_rows(programs_file, out, Asking(prompt, reason=reason), config, verifier, close=verifier.close)
+        report = make_rows(
+            programs_file, out, Asking(prompt, describe=metadata, reason=reason), config, verifier, close=verifier.close
+        )
     start = time.monotonic()
     programs: list[Program] = programs_of_rows(programs_file, out)
     curated = curate(read_rows(out / FILE), programs, CurationConfig())

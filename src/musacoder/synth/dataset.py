@@ -10,9 +10,10 @@ from mooreeval.verify import LocalVerifier, versions
 from musacoder.data.asking import Asking
 from musacoder.data.curate import curate
 from musacoder.data.dataset import write_dataset
-from musacoder.data.io import read_programs, read_rows
+from musacoder.data.io import read_rows
+from musacoder.data.reason import metadata, reason
 from musacoder.data.rows import FILE as ROWS
-from musacoder.data.rows import make_rows
+from musacoder.data.rows import make_rows, programs_of_rows
 from musacoder.synth.folder import PROGRAMS
 from musacoder.synth.run import SynthRun
 
@@ -25,9 +26,9 @@ def rows_of_programs(run: SynthRun) -> Mapping[str, Any]:
     judging = wanted.judging.model_copy(update={"workers": run.config.work.workers})
     config = wanted.model_copy(update={"judging": judging})
     with run.progress("rows", None) as tell, LocalVerifier(run.config.verify) as verifier:
+        asking = Asking(prompt=run.config.prompt, describe=metadata, reason=reason)
         report = make_rows(
-            path / PROGRAMS, path, Asking(prompt=run.config.prompt), config, verifier, lambda line: tell(0, line),
-            verifier.close,
+            path / PROGRAMS, path, asking, config, verifier, lambda line: tell(0, line), verifier.close
         )  # fmt: skip
     return {
         "rows": report.rows,
@@ -43,7 +44,7 @@ def rows_of_programs(run: SynthRun) -> Mapping[str, Any]:
 def curated_dataset(run: SynthRun) -> Mapping[str, Any]:
     """The data set and its card, in the folder `dataset` of the run."""
     path = run.folder.path
-    curated = curate(read_rows(path / ROWS), read_programs(path / PROGRAMS), run.config.curation)
+    curated = curate(read_rows(path / ROWS), programs_of_rows(path / PROGRAMS, path), run.config.curation)
     how = {"command": "musacoder synth", "seed of the verdicts": str(run.config.verify.seed), **versions()}
     write_dataset(curated, path / DATASET, path.name, how)
     kinds = Counter(row.kind.value for row in curated.rows)

@@ -12,12 +12,14 @@ import pytest
 import torch
 from support.programs import gallery_programs
 
+from mooreeval.execute.metadata import task_metadata
+from mooreeval.task_metadata import read_metadata
 from musacoder.data import author
 from musacoder.data.asking import Asking
 from musacoder.data.author.sample import slice_axes
 from musacoder.data.graph import Graph, Node, TensorSpec
 from musacoder.data.operators import CATALOGUE, FAMILIES, Pointwise, Sliced
-from musacoder.data.reason import NAMES, reason
+from musacoder.data.reason import NAMES, metadata, reason
 from musacoder.data.reason.formulas import formula
 from musacoder.data.reason.indices import filled, offset, slice_offset
 from musacoder.data.records import Program
@@ -110,6 +112,14 @@ def test_values_of_slices_lie_where_it_is_told(program: Program):
         for _ in range(5):
             r, j = chance.randrange(slices.shape[0]), chance.randrange(slices.shape[1])
             assert value(text, (), r=r, j=j) == int(slices[r, j])
+
+
+def test_metadata_is_what_a_child_tells_that_runs_the_task():
+    for program in PROGRAMS:
+        told = read_metadata(task_metadata(program.task_code), "task")
+        free = {"elements": 0, "flops": 0, "bytes": 0}
+        assert metadata(program) == told.model_copy(update=free), program.task_code
+    assert metadata(gallery_programs("relu")[0]) is None
 
 
 def test_reasoning_is_short_in_six_steps_and_passes_what_a_teachers_must():
