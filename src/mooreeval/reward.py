@@ -4,6 +4,9 @@ the speed-up over the PyTorch baseline:
     s = -1                                        nothing to extract, does not compile, does not run, cheats, or q = 0
     s = -0.5 + 0.5 q                              0 < q < 1
     s = 1 + lambda * min(max(v - 1, 0), v_max)    q = 1 and legal
+
+Values say nothing on a task that its admission refuses, so what rests on them alone, correct and incorrect, has no
+reward there.
 """
 
 from __future__ import annotations
@@ -16,12 +19,13 @@ FASTER = 1.1  # what counts as faster than a baseline, in the paper's Faster Rat
 
 
 def reward(verdict: Verdict | None, config: RewardConfig | None = None) -> float | None:
-    """The score s, or None where there is nothing to score: no verdict, or a backend that cannot judge the candidate.
+    """The score s, or None where there is nothing to score: no verdict, a backend that cannot judge the candidate, or
+    values on a task that can't be judged by.
 
     Unscored is not zero: a trainer leaves such a sample out. Without a timing v = 1: right earns 1, never more.
     """
     config = config or RewardConfig()
-    if verdict is None or verdict.status is Status.UNSUPPORTED:
+    if verdict is None or verdict.status is Status.UNSUPPORTED or _rests_on_a_refused_task(verdict):
         return None
     if verdict.status is Status.CORRECT:
         gain = max(speedup(verdict.timing, config.baseline) - 1, 0.0)
@@ -29,6 +33,11 @@ def reward(verdict: Verdict | None, config: RewardConfig | None = None) -> float
     if verdict.status is Status.INCORRECT and verdict.q:
         return -0.5 + 0.5 * verdict.q
     return WORST
+
+
+def _rests_on_a_refused_task(verdict: Verdict) -> bool:
+    refused = verdict.admission is not None and verdict.admission.outcome == "refused"
+    return refused and verdict.status in (Status.CORRECT, Status.INCORRECT)
 
 
 def speedup(timing: Timing | None, baseline: Baseline) -> float:

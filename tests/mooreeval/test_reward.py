@@ -6,7 +6,7 @@ import pytest
 
 from mooreeval.config import RewardConfig
 from mooreeval.reward import faster, faster_confirmed, reward
-from mooreeval.verdict import RuleHit, Status, Timing, Verdict
+from mooreeval.verdict import RuleHit, Status, TaskAdmission, Timing, Verdict
 
 
 def verdict(status: Status, **fields) -> Verdict:
@@ -39,6 +39,23 @@ def test_partly_right_earns_between_minus_one_half_and_zero(q, expected):
 def test_unsupported_and_not_judged_are_unscored_and_not_zero():
     assert reward(verdict(Status.UNSUPPORTED)) is None
     assert reward(None) is None
+
+
+def admitted(outcome: str) -> TaskAdmission:
+    return TaskAdmission(outcome=outcome, reasons=() if outcome == "admitted" else ("zeros would pass",))
+
+
+def test_values_on_a_refused_task_are_unscored_and_what_needs_no_values_is_scored():
+    assert reward(verdict(Status.CORRECT, admission=admitted("refused"))) is None
+    assert reward(verdict(Status.INCORRECT, q=0.0, admission=admitted("refused"))) is None
+    assert reward(verdict(Status.ILLEGAL, admission=admitted("refused"))) == -1
+    assert reward(verdict(Status.RUNTIME_ERROR, admission=admitted("refused"))) == -1
+
+
+@pytest.mark.parametrize("outcome", ["admitted", "weak"])
+def test_a_task_that_is_not_refused_is_scored_by_the_formula(outcome):
+    assert reward(verdict(Status.CORRECT, admission=admitted(outcome))) == 1
+    assert reward(verdict(Status.INCORRECT, q=0.2, admission=admitted(outcome))) == pytest.approx(-0.4)
 
 
 def test_correct_without_timing_earns_exactly_one():

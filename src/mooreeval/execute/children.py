@@ -10,7 +10,6 @@ import itertools
 import json
 import os
 import select
-import shutil
 import signal
 import socket
 import subprocess
@@ -26,6 +25,8 @@ from typing import IO, Any, Self
 from mooreeval.errors import NotJudged, Transient, WireError
 from mooreeval.execute.keeper import UP
 from mooreeval.execute.kept_children import KeptChildren
+from mooreeval.execute.remove_tree import remove_tree
+from mooreeval.execute.scratch_root import ScratchRoot, sweep
 from mooreeval.execute.wire import Channel, DeadlineExceeded, Message, PeerClosed
 from mooreeval.sandbox.bubblewrap import around_launcher
 from mooreeval.sandbox.modes import Rights, Sandbox, mode_of, takes_bwrap, wanted_mode
@@ -58,7 +59,9 @@ class Launcher:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
-        self.root = Path(tempfile.mkdtemp(prefix="mooreeval-", dir=scratch_parent))  # where all scratch folders are
+        sweep(scratch_parent)
+        self._root = ScratchRoot(scratch_parent)
+        self.root = self._root.path  # where all scratch folders are
         self._inside_bwrap = self._is_closed = False
         self.sandbox: Sandbox | None = None  # of all children; None before the first
         self.kept = KeptChildren()
@@ -166,7 +169,7 @@ class Launcher:
         with self._lock:
             self._is_closed = True
             self._kill()
-        remove_tree(self.root)
+        self._root.remove()
 
 
 _ahead: list[Launcher] = []
@@ -192,15 +195,6 @@ def take_launcher() -> Launcher:
 def _close_unused() -> None:
     while _ahead:
         _ahead.pop().close()
-
-
-def remove_tree(folder: Path) -> None:
-    """Remove a folder that a child could write to: of any depth, with any rights."""
-    try:
-        shutil.rmtree(folder)
-    except (OSError, RecursionError):
-        script = 'chmod -R u+rwX -- "$1" 2>/dev/null; exec rm -rf -- "$1"'
-        subprocess.run(["/bin/sh", "-c", script, "sh", str(folder)], check=False, capture_output=True, timeout=120)
 
 
 def _clean_environment() -> dict[str, str]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 import bisect
 import re
-import shutil
-import subprocess
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from mooreeval.sandbox.programs import ProgramWalls
+from mooreeval.toolchains.addresses import resolve
 from mooreeval.toolchains.barriers import Barriers
 from mooreeval.toolchains.base import Artefact, BuildFailure, Recording
 from mooreeval.verdict import Diagnostic, Finding, FindingKind, Place
@@ -261,33 +261,6 @@ def _undefined(failure: BuildFailure, symbol: str, source_map: SourceMap) -> Bui
     return replace(failure, reason=f"{place}: {message}", diagnostics=(told,))
 
 
-def resolve(
-    module: Path, offsets: Sequence[int], sources: Mapping[str, Any] | SourceMap
-) -> list[tuple[str, int] | None]:
-    """(source name, line) of each return address in a shared object; None where none of the sources is near.
-
-    Of the inlined frames the innermost one that lies in the candidate's sources is taken: what it called is ours.
-    """
-    tool = shutil.which("addr2line")
-    if tool is None or not offsets:
-        return [None] * len(offsets)
-    addresses = [hex(max(offset - 1, 0)) for offset in offsets]  # the call, not what comes after it
-    done = subprocess.run(
-        [tool, "-i", "-a", "-e", str(module), *addresses], capture_output=True, text=True, check=False, timeout=120
-    )
-    frames: list[list[tuple[str, int]]] = []
-    for row in done.stdout.splitlines():
-        if row.startswith("0x"):
-            frames.append([])
-        elif frames:
-            name, _, line = row.split(" (")[0].rpartition(":")
-            if line.isdigit():
-                frames[-1].append((name.rsplit("/", 1)[-1], int(line)))
-    known = sources.knows if isinstance(sources, SourceMap) else sources.__contains__
-    chosen = [next((frame for frame in inlined if known(frame[0])), None) for inlined in frames]
-    return (chosen + [None] * len(offsets))[: len(offsets)]
-
-
 @dataclass(frozen=True)
 class _Spot:
     """A line of a recorded source, and where that is for the reader."""
@@ -301,12 +274,18 @@ _Spots = Mapping[tuple[str, int], _Spot]
 
 
 def findings_from_report(
-    report: Mapping[str, Any], artefacts: Sequence[Artefact], source_map: SourceMap
+    report: Mapping[str, Any],
+    artefacts: Sequence[Artefact],
+    source_map: SourceMap,
+    walls: ProgramWalls | None = None,
 ) -> list[Finding]:
     """The run time's findings as the verdict tells them; equal ones are merged, and threads of one block that met at
-    one line are not accused of having met at two."""
+    one line are not accused of having met at two.
+
+    `walls`: of the program that reads the modules; None where the caller is within walls himself.
+    """
     raw: list[Mapping[str, Any]] = list(report.get("findings") or ())
-    spots = _spots(raw, {str(a.path) for a in artefacts}, source_map)
+    spots = _spots(raw, {str(a.path) for a in artefacts}, source_map, walls)
     merged: dict[tuple, Finding] = {}
     for one in raw:
         finding = _finding(one, spots, source_map)
@@ -329,7 +308,9 @@ def _lines(finding: Finding) -> frozenset[str]:
     return frozenset((str(finding.place), str(finding.other)))
 
 
-def _spots(raw: list[Mapping[str, Any]], modules: set[str], source_map: SourceMap) -> _Spots:
+def _spots(
+    raw: list[Mapping[str, Any]], modules: set[str], source_map: SourceMap, walls: ProgramWalls | None
+) -> _Spots:
     """The line of every address in a report, asked for one module at a time."""
     wanted: dict[str, set[int]] = {}
     for one in raw:
@@ -342,7 +323,7 @@ def _spots(raw: list[Mapping[str, Any]], modules: set[str], source_map: SourceMa
     spots = {}
     for module, offsets in wanted.items():
         ordered = sorted(offsets)
-        for offset, found in zip(ordered, resolve(Path(module), ordered, source_map), strict=True):
+        for offset, found in zip(ordered, resolve(Path(module), ordered, source_map.knows, walls), strict=True):
             if found:
                 spots[module, offset] = _Spot(*found, source_map.place(*found))
     return spots

@@ -169,7 +169,7 @@ class SimulatorToolchain:
         """The run time's findings with lines of the candidate's own file."""
         if not report.get("findings"):
             return []
-        return findings_from_report(report, artefacts, SourceMap(candidate_text, recording))
+        return findings_from_report(report, artefacts, SourceMap(candidate_text, recording), self.pool.walls)
 
     def _key(self, extension: Extension, flags: Flags, mini: MiniTier | None) -> str:
         return content_hash(

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from mooreeval.sandbox.programs import ProgramWalls
+from mooreeval.toolchains.addresses import resolve
 from mooreeval.toolchains.base import Artefact, Extension, Recording, Source
-from mooreeval.toolchains.locate import SourceMap, findings_from_report, resolve
+from mooreeval.toolchains.locate import SourceMap, findings_from_report
 
 KERNEL = """#include <cuda_runtime.h>
 __global__ void k(float* x, int n) {
@@ -111,7 +113,22 @@ def stores(module: Path) -> list[int]:
 @pytest.mark.skipif(not shutil.which("objdump"), reason="needs binutils")
 def test_addresses_lead_to_the_candidates_frame_not_to_what_it_called(module: Path) -> None:
     known = source_map("nothing", "a\nb\nc\nd\n")
-    assert resolve(module, [*stores(module), 1], known) == [("cuda_sources[0]", 2), ("cuda_sources[0]", 4), None]
+    lines = [("cuda_sources[0]", 2), ("cuda_sources[0]", 4), None]
+    assert resolve(module, [*stores(module), 1], known.knows) == lines
+    assert resolve(module, [*stores(module), 1], known.knows, ProgramWalls()) == lines
+
+
+@pytest.mark.skipif(not shutil.which("addr2line"), reason="needs binutils")
+def test_what_reads_a_module_reads_nothing_else_of_the_users(module: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "m.so"
+    shutil.copy(module, elsewhere)
+    link = module.parent / "link.so"
+    link.symlink_to(elsewhere)  # leads out of what is shown, unless it is followed before
+    known = source_map("nothing", "a\nb\nc\nd\n").knows
+    first = stores(module)[:1]
+    assert resolve(link, first, known, ProgramWalls()) == [("cuda_sources[0]", 2)]
+    walled = ProgramWalls().command(["/bin/cat", str(elsewhere)], str(module.parent))
+    assert subprocess.run(walled, capture_output=True, check=False).returncode != 0
 
 
 @pytest.mark.skipif(not shutil.which("objdump"), reason="needs binutils")
