@@ -27,6 +27,7 @@ from mooreeval.errors import MooreError, UsageError
 from musacoder import cli_data, cli_train, cli_write
 from musacoder.cli_inputs import GALLERY, load_candidate_named, load_task_named, load_tasks_named
 from musacoder.cli_options import BAD_USAGE, NOT_CORRECT, NOT_JUDGED, OK, AsJson, Command, ConfigFile, Settings, Verbose
+from musacoder.diagnose import diagnose
 from musacoder.report.command import register as register_report
 from musacoder.start import INTERRUPTED
 
@@ -225,6 +226,7 @@ app.command(cls=Command)(cli_write.bench)
 app.command(cls=Command)(cli_data.synth)
 app.command(cls=Command)(cli_train.sft)
 app.command(cls=Command)(cli_train.rft)
+app.command(cls=Command)(diagnose)
 
 
 def exit_code(verdict: Verdict) -> int:

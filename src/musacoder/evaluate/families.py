@@ -76,6 +76,12 @@ def family_of(code: str) -> str:
     return UNKNOWN if isinstance(tree, SyntaxProblem) else _family(_seen(tree))
 
 
+def family_of_word(name: str) -> str | None:
+    """The family of a layer's or a function's name, or `layout`; None for arithmetic and what is not known."""
+    found = _family_of_name(name)
+    return None if found == "arithmetic" else found
+
+
 def _family(seen: _Seen) -> str:
     heavy = sum(seen.counts.get(family, 0) for family in _HEAVY)
     if seen.has("recurrent") or seen.has("transformer") or seen.modules > 1 or seen.looped_layers:

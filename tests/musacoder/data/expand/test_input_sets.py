@@ -84,7 +84,7 @@ def test_what_the_reference_supports_is_found_in_a_child(children):
     assert sets["odd_batch"].outputs == ((6, 4), (6,))
     assert not sets["dimension_1_plus_one"].supported
     assert "invalid for input of size" in sets["dimension_1_plus_one"].why
-    assert not sets["strided"].supported  # .view of what no view can be had of
+    assert not sets["transposed"].supported  # .view of what no view can be had of
     assert sets["zeros"].finite
     assert not sets["special"].finite
     assert sets["float64"].supported
