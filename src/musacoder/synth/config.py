@@ -10,6 +10,7 @@ from mooreeval.batch import BatchLimits
 from mooreeval.config import Count, Positive, VerifyConfig, Whole
 from mooreeval.verdict import Record
 from musacoder.data.curate import CurationConfig
+from musacoder.data.expand.records import ExpandConfig
 from musacoder.data.judging import JudgingConfig
 from musacoder.data.records import Split
 from musacoder.data.rows import RowsConfig
@@ -55,6 +56,7 @@ class WorkConfig(Record):
 class SynthConfig(Record):
     """Everything `synth` can be told."""
 
+    expand: ExpandConfig = ExpandConfig(graphs=0, variants=False)
     programs: ProgramsConfig = ProgramsConfig()
     audit: AuditConfig = AuditConfig()
     rows: RowsConfig = RowsConfig(judging=JudgingConfig(programs=400))
@@ -65,4 +67,12 @@ class SynthConfig(Record):
 
 
 # What may change when a run goes on: it decides how long something takes, not what comes out.
-FREE = ("work", "rows.judging.workers", "verify.pool", "verify.simulator.threads", "verify.backend")
+FREE = (
+    "work",
+    "expand.workers",
+    "expand.trial_seconds",
+    "rows.judging.workers",
+    "verify.pool",
+    "verify.simulator.threads",
+    "verify.backend",
+)

@@ -10,6 +10,7 @@
       audit.jsonl       one line for each program that was judged again, alone                      Audited
       judgements.jsonl  what the judge said of some programs and of mutants of them                 Judgement
       rows.jsonl        the rows before curation                                                    Row
+      expansion/        tasks of graphs, tables and modules, where they are asked for: see musacoder.data.expand.run
       dataset/          what is left of them, as a data set with a card
       .lock             held by the process that writes
 

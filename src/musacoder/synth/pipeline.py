@@ -12,6 +12,7 @@ from musacoder.synth.dataset import curated_dataset, rows_of_programs
 from musacoder.synth.folder import STAGES, StageDone
 from musacoder.synth.programs import make_programs
 from musacoder.synth.run import SynthRun
+from musacoder.synth.tasks import expanded_tasks
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Stage:
 
 
 PIPELINE: tuple[Stage, ...] = (
+    Stage("tasks", expanded_tasks),
     Stage("programs", make_programs),
     Stage("audit", audit_programs),
     Stage("rows", rows_of_programs),
