@@ -28,6 +28,11 @@ class MixtureConfig(Record):
     enough: Count = Field(
         300, description="... unless it has that many rows of profiling, which need measured kernels."
     )
+    kept: Share = Field(
+        0.5,
+        description="Classes that are common lose rows until the others have their share, but never so many that "
+        "less than this is left of all rows.",
+    )
     without: tuple[RowKind, ...] = Field((), description="Classes that may be missing, or rarer.")
     family_most: Share = Field(0.2, description="Largest share of a family of operators.")
     seed: Whole = Field(0, description="Which rows are left out.")
@@ -35,7 +40,7 @@ class MixtureConfig(Record):
 
 def mixture(rows: Sequence[Row], config: MixtureConfig) -> list[Row]:
     """The rows that make the mixture, in their order. UsageError, one line, where a class is too rare."""
-    kept = _capped(_drawn(rows, config), config)
+    kept = _balanced(_capped(_drawn(rows, config), config), config)
     require_shares(kept, config)
     return kept
 
@@ -75,6 +80,21 @@ def _drawn(rows: Sequence[Row], config: MixtureConfig) -> list[Row]:
     total = min(math.floor(counts[kind] * whole / share) for kind, share in config.wanted.items())
     most = {kind: round(total * share / whole) for kind, share in config.wanted.items()}
     return _at_most(rows, lambda row: row.kind, most, config.seed)
+
+
+def _balanced(rows: Sequence[Row], config: MixtureConfig) -> list[Row]:
+    """Without rows of common classes that leave a rare one less than its share; all of them where that is too many."""
+    counts = Counter(row.kind for row in rows)
+    needed = [k for k in RowKind if k not in config.without and not _is_enough(k, counts, config)]
+    if not needed or not config.least:
+        return list(rows)
+    most = math.floor(min(counts[kind] for kind in needed) / config.least)
+    if most >= len(rows) or most < config.kept * len(rows):
+        return list(rows)
+    cap = max(counts.values())
+    while sum(min(n, cap) for n in counts.values()) > most:
+        cap -= 1
+    return _at_most(rows, lambda row: row.kind, dict.fromkeys(counts, cap), config.seed)
 
 
 def _capped(rows: Sequence[Row], config: MixtureConfig) -> list[Row]:

@@ -12,7 +12,8 @@ from mooreeval.verdict import Record
 from musacoder.data.curate import CurationConfig
 from musacoder.data.expand.records import ExpandConfig
 from musacoder.data.judging import JudgingConfig
-from musacoder.data.records import Split
+from musacoder.data.mixture import MixtureConfig
+from musacoder.data.records import RowKind, Split
 from musacoder.data.rows import RowsConfig
 from musacoder.prompts import PromptConfig
 
@@ -62,6 +63,8 @@ class SynthConfig(Record):
     rows: RowsConfig = RowsConfig(judging=JudgingConfig(programs=400))
     prompt: PromptConfig = PromptConfig()
     curation: CurationConfig = CurationConfig()
+    # Profiles need a device: without one that class is left out on purpose.
+    mixture: MixtureConfig = MixtureConfig(without=(RowKind.PROFILING,))
     verify: VerifyConfig = VerifyConfig()
     work: WorkConfig = WorkConfig()
 

@@ -11,7 +11,9 @@ from musacoder.data.asking import Asking
 from musacoder.data.curate import curate
 from musacoder.data.dataset import write_dataset
 from musacoder.data.io import read_rows
+from musacoder.data.mixture import mixture
 from musacoder.data.reason import metadata, reason
+from musacoder.data.records import Split
 from musacoder.data.rows import FILE as ROWS
 from musacoder.data.rows import make_rows, programs_of_rows
 from musacoder.synth.folder import PROGRAMS
@@ -45,6 +47,9 @@ def curated_dataset(run: SynthRun) -> Mapping[str, Any]:
     """The data set and its card, in the folder `dataset` of the run."""
     path = run.folder.path
     curated = curate(read_rows(path / ROWS), programs_of_rows(path / PROGRAMS, path), run.config.curation)
+    if run.config.programs.split is Split.TRAIN:
+        curated.rows, left = mixture(curated.rows, run.config.mixture), len(curated.rows)
+        curated.dropped["one of too many of its class or family"] = left - len(curated.rows)
     how = {"command": "musacoder synth", "seed of the verdicts": str(run.config.verify.seed), **versions()}
     write_dataset(curated, path / DATASET, path.name, how)
     kinds = Counter(row.kind.value for row in curated.rows)

@@ -43,6 +43,15 @@ def test_every_class_that_is_too_rare_is_named_in_one_line():
     assert "\n" not in str(told.value) and "question" not in str(told.value)
 
 
+def test_a_common_class_loses_rows_until_the_others_have_their_share():
+    made = rows(**{**ALL, "GENERATION": 1300})
+    kept = mixture(made, MixtureConfig(kept=0.6))
+    assert len(kept) == 1000 and min(shares(kept).values()) == pytest.approx(0.03)
+    assert [r for r in made if r in kept] == kept and sum(r.kind != RowKind.GENERATION for r in kept) == 150
+    with pytest.raises(UsageError, match="reviewer 30 of 1450 rows"):
+        mixture(made, MixtureConfig(kept=0.8))
+
+
 def test_a_class_is_left_out_only_on_purpose():
     mixture(rows(**{**ALL, "OPTIMISE": 0}), MixtureConfig(without=(RowKind.OPTIMISE,)))
 
@@ -52,7 +61,7 @@ def test_of_profiling_a_number_of_rows_is_enough():
     many = {**ALL, "GENERATION": 1500, "REVIEWER": 60, "QUESTION": 60, "OPTIMISE": 60, "REPAIR": 60}
     mixture(rows(**{**many, "PROFILING": 30}), MixtureConfig(enough=30))
     with pytest.raises(UsageError, match="profiling_analysis 29"):
-        mixture(rows(**{**many, "PROFILING": 29}), MixtureConfig(enough=30))
+        mixture(rows(**{**many, "PROFILING": 29}), MixtureConfig(enough=30, kept=1))
 
 
 def test_rows_are_drawn_to_wanted_shares_and_none_twice():
