@@ -12,6 +12,7 @@ from musacoder.data.structure_constants import constants_of, number_of
 from musacoder.data.structure_syntax import declared_name
 
 _MOST_DEPTH = 8  # of device functions that call each other
+_SMALL = 8  # a loop of so many times is a thread's own tile or vector; what is longer may be a size of the task
 _LOOPS = frozenset("for_statement while_statement do_statement for_range_loop".split())
 _BARRIERS = {"__syncthreads": "barrier", "sync": "barrier", "__syncwarp": "warp-barrier"}
 _VECTOR_NAMES = frozenset(
@@ -129,8 +130,14 @@ def _loop(node: Any, constants: Mapping[str, int], written: Mapping[str, str]) -
         if part.type == "binary_expression" and bound is None:
             bound = number_of(part.child_by_field_name("right"), constants)
     stride = re.search(r"\+ ?= ?(\w+)", text)
-    by = stride and (constants.get(stride[1]) or (stride[1].isdigit() and int(stride[1])))
-    return f"loop{'' if bound is None else f'-{bound}'}{f'-by-{by}' if by else ''}"
+    by = constants.get(stride[1], _number(stride[1])) if stride else 1
+    count = "" if bound is None or bound > _SMALL else f"-{bound}"
+    return f"loop{count}{'' if by == 1 else f'-by-{by}' if 0 < by <= _SMALL else '-strided'}"
+
+
+def _number(text: str) -> int:
+    """The number, or 0 where a run knows it alone."""
+    return int(text) if text.isdecimal() else 0
 
 
 def _memory_of(node: Any, constants: Mapping[str, int]) -> Iterator[str]:

@@ -18,7 +18,7 @@ _CLASSES = ((32, "a warp"), (128, "to 128"), (256, "to 256"), (1024, "to 1024"))
 
 @dataclass(frozen=True)
 class Launch:
-    """The form of one launch; sizes that only a run knows are named by how they come about."""
+    """The form of one launch; sizes are named by how they come about, whether or not a text fixes them."""
 
     kernel: str  # its skeleton
     grid: tuple[str, ...]  # a form for each dimension, such as "ceil", "size", "product", "min(ceil)", "constant"
@@ -131,16 +131,16 @@ class _Scope:
 
     def forms(self, node: Any) -> tuple[str, ...]:
         """The form of each dimension of a grid; dimensions of 1 at the end are none."""
-        forms = ["1" if number_of(each, self.constants) == 1 else self.form(each, 0) for each in self.dimensions(node)]
+        forms = ["1" if words_of(each) == "1" else self.form(each, 0) for each in self.dimensions(node)]
         while len(forms) > 1 and forms[-1] == "1":
             forms.pop()
         return tuple(forms)
 
     def form(self, node: Any, depth: int) -> str:
-        """How a size comes about."""
+        """How a size comes about: the same whether a text names the task's sizes as constants or reads them."""
         if node is None or depth > _MOST_DEPTH:
             return "size"
-        if number_of(node, self.constants) is not None:
+        if node.type == "number_literal":
             return "constant"
         if node.type in ("identifier", "type_identifier"):
             values = self._values.get(words_of(node), [])

@@ -4,6 +4,8 @@ import pytest
 
 from mooreeval.gallery import load
 from mooreeval.verdict import Status
+from musacoder.data.author import rewrite, write
+from musacoder.data.operators import FAMILIES
 from musacoder.data.structure import Structure, similarity, structure_of
 
 _CODES = {f"{e.task_name}/{e.candidate_name}": e.candidate_path.read_text(encoding="utf-8") for e in load()}
@@ -162,3 +164,25 @@ def test_any_text_has_a_structure(text: str) -> None:
     assert isinstance(found, Structure)
     assert found == structure_of(text)
     assert len(found.cluster_key) == 64
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_authors_programs_are_read_whole_and_their_launches_found(family: str) -> None:
+    found = structure_of(write(1, family=family, length=1).candidate_code)
+    assert found.is_whole
+    assert found.launches
+    assert all(launch.block != "too many" for launch in found.launches)
+
+
+def test_an_authors_ways_to_one_task_are_several_clusters() -> None:
+    task = write(3, family="matmul", length=1)
+    found = [structure_of(rewrite(task, seed).candidate_code) for seed in range(12)]
+    assert len({each.cluster_key for each in found}) >= 6
+
+
+def test_a_size_of_the_task_makes_no_cluster_be_it_read_or_written_down() -> None:
+    code = _CODES["relu/plain"]
+    assert "int n = " in code or "n = x.numel()" in code
+    written = re.sub(r"= (\w+\.numel\(\))", "= 196608", code)
+    assert written != code
+    assert _key(written) == _key(code)
