@@ -182,7 +182,6 @@ def test_an_authors_ways_to_one_task_are_several_clusters() -> None:
 
 def test_a_size_of_the_task_makes_no_cluster_be_it_read_or_written_down() -> None:
     code = _CODES["relu/plain"]
-    assert "int n = " in code or "n = x.numel()" in code
     written = re.sub(r"= (\w+\.numel\(\))", "= 196608", code)
     assert written != code
     assert _key(written) == _key(code)
