@@ -16,6 +16,7 @@ from mooreeval.verdict import Record
 from musacoder.config import BenchConfig, GenerateConfig
 from musacoder.models.config import ModelConfig
 from musacoder.prompts.config import PromptConfig
+from musacoder.train.config import SftConfig
 
 DOCS = Path(__file__).parents[1] / "docs"
 # Of each page: what stands before the names of its fields, and the configuration that has them.
@@ -25,6 +26,7 @@ PAGES: dict[Path, tuple[str, type[Record]]] = {
     DOCS / "prompts.md": ("prompt.", PromptConfig),
     DOCS / "bench.md": ("", BenchConfig),
     DOCS / "generate.md": ("", GenerateConfig),
+    DOCS / "sft.md": ("", SftConfig),
 }
 ON_PAGES_OF_THEIR_OWN = (VerifyConfig, ModelConfig, PromptConfig)  # where they are a part of another
 BEGIN, END = "<!-- fields: written by scripts/configuration_page.py -->", "<!-- end of fields -->"

@@ -42,7 +42,7 @@ class StartConfig(Record):
 class MixtureConfig(Record):
     """How often a row is drawn, relative to others: the product of its kind's weight and its family's."""
 
-    weights: Path | None = Field(None, description="JSON with `families` and `kinds`, as `musacoder synth` writes it.")
+    weights: Path | None = Field(None, description="JSON with `families` and `kinds`, such as a diagnosis.")
     kinds: Weights = Field(default_factory=dict, description="By kind of row; 1 where none is named.")
     families: Weights = Field(default_factory=dict, description="By family of operators; 1 where none is named.")
 

@@ -53,6 +53,9 @@ def _file(path: Path) -> tuple[Weights, Weights]:
 
 
 def _numbers(data: Any, path: Path) -> Weights:
+    """Weights by name, of a mapping or of a diagnosis' table, whose rows name a family and its weight."""
+    if isinstance(data, list) and all(isinstance(row, Mapping) and {"family", "weight"} <= set(row) for row in data):
+        data = {row["family"]: row["weight"] for row in data}
     good = isinstance(data, Mapping) and all(
         isinstance(v, int | float) and not isinstance(v, bool) and 0 <= v < float("inf") for v in data.values()
     )

@@ -46,6 +46,13 @@ def test_a_file_of_weights_is_read_and_the_configuration_wins_over_it(tmp_path):
     assert weights_of(config, KINDS, FAMILIES).tolist() == [7, 7, 2, 2]
 
 
+def test_a_diagnosis_is_such_a_file(tmp_path):
+    file = tmp_path / "diagnosis.json"
+    rows = [{"family": "matmul", "tasks": 3, "weight": 0.5}, {"family": "reduction", "tasks": 4, "weight": 1.5}]
+    file.write_text(json.dumps({"schema_version": 1, "run": "base", "families": rows, "drawn": []}))
+    assert weights_of(MixtureConfig(weights=file), KINDS, FAMILIES).tolist() == [0.5, 0.5, 1.5, 1.5]
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
