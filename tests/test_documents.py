@@ -16,10 +16,11 @@ import yaml
 
 from mooreeval.config import load_config, validated
 from musacoder.config import BenchConfig, GenerateConfig, RftConfig, read_config
+from musacoder.synth.config import SynthConfig
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
-RUNS = {"bench": BenchConfig, "generate": GenerateConfig, "rft": RftConfig}
+RUNS = {"bench": BenchConfig, "generate": GenerateConfig, "rft": RftConfig, "synth": SynthConfig}
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 

@@ -12,7 +12,7 @@ EXPANSION = "expansion"  # the folder
 
 
 def expanded_tasks(run: SynthRun) -> Mapping[str, Any]:
-    """Tasks in the folder `expansion` of the run; goes on where exploring stopped. Nothing where nothing is asked for."""
+    """Tasks in the folder `expansion` of the run; goes on where it stopped. Nothing where nothing is asked for."""
     wanted = run.config.expand
     if not (wanted.folders or wanted.graphs or wanted.variants):
         return {"tasks": 0}

@@ -16,7 +16,13 @@ NEUTRAL = """        with torch.no_grad():  # of weights that are all zeros or o
 
 
 def module_task(
-    bundle: Bundle, made_from: str, arguments: Mapping[str, str], inputs: Sequence[str], *, has_neutral_weights: bool
+    bundle: Bundle,
+    made_from: str,
+    licence: str,
+    arguments: Mapping[str, str],
+    inputs: Sequence[str],
+    *,
+    has_neutral_weights: bool,
 ) -> str:
     """The code of a task. Plain arguments are `get_init_inputs`; classes and modules stand in `Model`."""
     plain = {name: text for name, text in arguments.items() if _is_plain(text)}
@@ -24,7 +30,7 @@ def module_task(
     names = "".join(f", {name}" for name in plain)
     module, _, name = made_from.partition(":")
     body = [
-        f'    """{name} of {module}, as it is used for inference."""',
+        f'    """{name} of {module} (licence: {licence}), as it is used for inference."""',
         "",
         f"    def __init__(self{names}):",
         f"        super().__init__({given})",

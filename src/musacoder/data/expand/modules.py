@@ -92,9 +92,11 @@ def _believed(answer: dict[str, Any], what: str) -> tuple[_Fit, ...] | Dropped:
 
 def _tasks(made: Bundle, what: str, fits: tuple[_Fit, ...], config: ExpandConfig) -> Iterator[ExpandedTask]:
     package = what.partition(".")[0].partition(":")[0]
+    licence = config.licences.get(package, "unknown")
     base = re.sub(r"\W+", "_", what)
     for number, fit in enumerate(fits[: config.configurations], start=1):
-        code = module_task(made, what, fit.arguments, fit.inputs, has_neutral_weights=fit.has_neutral_weights)
+        neutral = fit.has_neutral_weights
+        code = module_task(made, what, licence, fit.arguments, fit.inputs, has_neutral_weights=neutral)
         try:
             make_task(base, code)
         except TaskError:  # only where a child told expressions that are none
@@ -104,7 +106,7 @@ def _tasks(made: Bundle, what: str, fits: tuple[_Fit, ...], config: ExpandConfig
             code=code,
             origin=Origin.MODULE,
             made_from=what,
-            licence=config.licences.get(package, "unknown"),
+            licence=licence,
             family=family_of(code),
             operators=fit.operators,
         )

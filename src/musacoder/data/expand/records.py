@@ -11,6 +11,7 @@ from pydantic import Field
 
 from mooreeval.config import Count, Positive, Whole
 from mooreeval.verdict import Record
+from musacoder.suites import Texts
 
 if TYPE_CHECKING:
     from musacoder.data.expand.sandboxed import Sandboxed
@@ -78,7 +79,7 @@ class Dropped(Record):
 class ExpandConfig(Record):
     """Everything that expansion can be told."""
 
-    folders: tuple[str, ...] = Field((), description="Folders of Python files whose modules become tasks.")
+    folders: Texts = Field((), description="Folders of Python files whose modules become tasks.")
     licences: dict[str, str] = Field(
         default_factory=dict, description="Licence of a folder's top-level packages, by name; else `unknown`."
     )
