@@ -34,7 +34,8 @@ def run_path(name: str | None, *parts: str) -> Path:
         if not name.strip() or name.strip() in (".", ".."):
             raise UsageError(f"--run {name!r} names no folder")
         return Path(name) if "/" in name else RUNS / name
-    words = [re.sub(r"[^A-Za-z0-9.]+", "-", part.rstrip("/").rpartition("/")[2]).strip("-.") for part in parts]
+    last = [part.rstrip("/").rpartition("/")[2].removesuffix(".py") for part in parts]
+    words = [re.sub(r"[^A-Za-z0-9.]+", "-", part).strip("-.") for part in last]
     return RUNS / "-".join([*filter(None, words), time.strftime("%Y%m%d-%H%M%S")])
 
 

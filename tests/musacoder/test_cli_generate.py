@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -249,6 +250,12 @@ def test_a_kernel_is_written_where_it_is_wanted_and_never_over_another_file(gene
     assert "task.py is there already, and no kernel for this task" in refused.stderr
     assert (tmp_path / "task.py").read_text() == TASK
     assert generate("-n", "1", "--run", "c", "--out", "kernels").returncode == 0  # a later kernel for the same task
+
+
+def test_a_run_without_a_name_is_called_after_its_task_and_model(generate, tmp_path):
+    assert generate("-n", "1", answers=["correct"]).returncode == 0
+    (run,) = (tmp_path / "runs").iterdir()
+    assert re.fullmatch(r"task-scripted-script\.json-\d{8}-\d{6}", run.name)
 
 
 def test_a_kernel_that_was_changed_by_hand_is_never_written_over(generate, tmp_path):

@@ -7,6 +7,7 @@ answers to the prompts of all threads are in one batch.
 from __future__ import annotations
 
 import secrets
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -192,7 +193,16 @@ def _loaded(path: str, tokenizer: object, config: ModelConfig) -> Checkpoint:
         from musacoder.models.generation import Checkpoint
     except ImportError:
         raise UsageError(f"a model in this process needs transformers: {LOCAL_EXTRA}") from None
+    _without_bars_in_files()
     try:
         return Checkpoint(path, tokenizer, config.local)
     except Exception as error:  # noqa: BLE001  whatever a folder that is no checkpoint makes of it
         raise UsageError(f"no model at {path}: {one_line(str(error))}") from None
+
+
+def _without_bars_in_files() -> None:
+    """How far a checkpoint is loaded is for a terminal alone."""
+    from transformers.utils.logging import disable_progress_bar
+
+    if not sys.stderr.isatty():
+        disable_progress_bar()

@@ -40,7 +40,7 @@ def load_tokenizer(name: str) -> Any:
     try:
         from transformers import AutoTokenizer
     except ImportError:
-        raise UsageError(f"a tokenizer needs transformers: {LOCAL_EXTRA}") from None
+        raise UsageError(f"a model in this process, or its tokenizer, needs transformers: {LOCAL_EXTRA}") from None
     if not Path(name).exists() and not look_for_hub():
         _require_cached(name)
     try:

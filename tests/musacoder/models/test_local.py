@@ -1,7 +1,11 @@
 """A checkpoint in this process: its own tokens, their probabilities, and the ways in which it can fail."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
+from support.cli import environment
 from support.tiny_model import END, save_tiny_model
 from transformers import AutoModelForCausalLM
 
@@ -37,6 +41,14 @@ def test_log_probabilities_are_those_of_a_forward_pass_over_what_was_generated(m
         expected = torch.log_softmax(logits[len(prompt) - 1 : -1], dim=-1)
         taken = expected.gather(1, torch.tensor(completion.token_ids)[:, None])[:, 0]
         assert torch.allclose(torch.tensor(completion.logprobs), taken, atol=1e-4)
+
+
+@pytest.mark.slow
+def test_where_no_terminal_is_loading_a_checkpoint_says_nothing(folder):
+    load = "import sys; from musacoder.models.local import LocalModel; LocalModel(sys.argv[1]).close()"
+    command = [sys.executable, "-c", load, str(folder)]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_the_prompt_is_what_the_chat_template_makes_of_it(model):
