@@ -177,6 +177,8 @@ class LoadAnswer(_Claim):
     asked_for_more: bool = False  # a run: for an extension that was not recorded
     without_counterpart: Annotated[tuple[ShortText, ...], Field(max_length=4096)] = ()  # see `neutral_weights`
 
+    surplus: Annotated[tuple[ShortText, ...], Field(max_length=4096)] = ()
+
     def recording(self) -> Recording:
         return Recording(tuple(claim.extension() for claim in self.extensions))
 

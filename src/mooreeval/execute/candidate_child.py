@@ -2,9 +2,10 @@
 
 Operations
     start   backend, options -> name and tensor_device of the device
-    load    code, weight_seed, mode ("record" | "run"), artefacts, other_weights (None, or seed and names: the weights
-            that have other values than a model begins with); values: init_inputs, state
-            -> error or None, extensions recorded, refusals, asked_for_more, without_counterpart (of those weights)
+    load    code, weight_seed, mode ("record" | "run"), artefacts, other_weights (None, or seed, names and kinds:
+            the weights that have other values than a model begins with); values: init_inputs, state
+            -> error or None, extensions recorded, refusals, asked_for_more, without_counterpart (of those weights),
+            surplus (weights of its own that are one too many)
     trial   schedule, seconds; values: inputs -> as of load, report, operators; values: outputs, inputs_after
     held    as trial, but no kernel of the candidate's runs
     release -> nothing; the device's memory is given back, the model stays
@@ -38,7 +39,7 @@ from typing import Any
 import torch
 
 from mooreeval.execute.device import Device, open_device
-from mooreeval.execute.neutral_weights import made_otherwise, without_counterpart
+from mooreeval.execute.neutral_weights import made_otherwise, surplus, without_counterpart
 from mooreeval.execute.same_places import SamePlaces
 from mooreeval.execute.tensors import crossing_tensors, from_wire, to_wire
 from mooreeval.execute.timed_calls import TimedCalls, stay_on
@@ -78,6 +79,7 @@ class CandidateChild:
         self._watch: OperatorWatch | None = None
         self._kept_inputs: list[Any] | None = None
         self._without_counterpart: list[str] = []
+        self._surplus: list[str] = []
         self._places = SamePlaces()
 
     @functools.cached_property
@@ -124,7 +126,8 @@ class CandidateChild:
             torch.set_num_threads(1)  # what it computes is of no interest, and others need the cores
         self.interceptor.install()
         error = _error_of(lambda: self._make_model(fields, values))
-        return {"error": error, "without_counterpart": self._without_counterpart, **self._recorded()}
+        fits = {"without_counterpart": self._without_counterpart, "surplus": self._surplus}
+        return {"error": error, **fits, **self._recorded()}
 
     def _recorded(self) -> dict[str, Any]:
         if self.mode != "record":
@@ -142,13 +145,14 @@ class CandidateChild:
         other, state = fields.get("other_weights"), from_wire(values["state"])
         torch.manual_seed(fields["weight_seed"])
         with torch.no_grad():
-            with made_otherwise(other["seed"]) if other else contextlib.nullcontext():
+            with _other_weights(other):
                 self.model = module.ModelNew(*init_inputs)
             if isinstance(self.model, torch.nn.Module):
                 self.model = self.model.to(self._device.tensor_device)
                 if other:
                     wanted = {name: state[name] for name in other["names"]}
                     self._without_counterpart = without_counterpart(self.model, wanted)
+                    self._surplus = surplus(self.model, wanted)
                 given = copy_state(self.model, state)
                 if self._device.operator_log:
                     for tensor in given:
@@ -333,6 +337,12 @@ def execute_candidate(code: str) -> types.ModuleType:
         raise BadPython(error) from error
     exec(compiled, module.__dict__)
     return module
+
+
+def _other_weights(other: dict[str, Any] | None) -> contextlib.AbstractContextManager[None]:
+    if other is None:
+        return contextlib.nullcontext()
+    return made_otherwise(other["seed"], frozenset((begins_as, count) for begins_as, count in other["kinds"]))
 
 
 def load_artefact(artefact: dict[str, str]) -> Any:

@@ -36,7 +36,11 @@ class OtherWeights:
 
     seed: int
     names: tuple[str, ...]  # of the varied ones
+    kinds: tuple[tuple[float, int], ...]  # of these
     state: Any  # wire values of all
+
+    def to_json(self) -> dict[str, Any]:
+        return {"seed": self.seed, "names": self.names, "kinds": self.kinds}
 
 
 class Case:
@@ -99,7 +103,7 @@ class Case:
             "weight_seed": self.seed("weights"),
             "mode": mode,
             "artefacts": artefacts,
-            "other_weights": {"seed": weights.seed, "names": weights.names} if weights else None,
+            "other_weights": weights.to_json() if weights else None,
         }
         state = weights.state if weights else self.evidence.state
         values = {"init_inputs": self.evidence.init_inputs, "state": state}

@@ -9,6 +9,7 @@ under other names make the same values. No random numbers of the model's own are
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Generator, Iterable
 from typing import Any
 
@@ -20,6 +21,8 @@ from mooreeval.execute.tensors import crossing_tensors
 MOST_ELEMENTS = (
     1 << 22
 )  # of a weight that is varied: fresh memory is often zero, and not worth the time where it is large
+Kinds = frozenset[tuple[float, int]]  # of neutral weights: one or zero, and the number of elements
+
 LEAST, MOST = 0.25, 0.5  # how far the values are from where they begin
 ILL_CONDITIONED = 0.01  # of the values' size: where float32 is as far from float64, nothing is told
 
@@ -52,20 +55,21 @@ def other_values(weight: torch.Tensor, begins_as: float, seed: int) -> torch.Ten
 
 
 @contextlib.contextmanager
-def made_otherwise(seed: int) -> Generator[None]:
-    """Within, parameters that are made as ones or zeros have `other_values`."""
+def made_otherwise(seed: int, only: Kinds | None = None) -> Generator[None]:
+    """Within, parameters that are made as ones or zeros have `other_values`; `only`: those of these kinds."""
     parameter: Any = torch.nn.Parameter
     kept = parameter.__dict__["__new__"]
 
     def made(cls: Any, data: Any = None, requires_grad: bool = True) -> Any:
         with torch.no_grad():
             begins_as = beginning(data)
-            data = data if begins_as is None else other_values(data, begins_as, seed)
+            if begins_as is not None and _is_one_of(only, begins_as, data):
+                data = other_values(data, begins_as, seed)
         return kept.__func__(cls, data, requires_grad)
 
     parameter.__new__ = staticmethod(made)
     try:
-        with _FilledOtherwise(seed):
+        with _FilledOtherwise(seed, only):
             yield
     finally:
         parameter.__new__ = kept
@@ -74,15 +78,15 @@ def made_otherwise(seed: int) -> Generator[None]:
 class _FilledOtherwise(TorchFunctionMode):
     """Filling a parameter with ones or zeros gives it other values, as `torch.nn.init` fills it or any other code."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, only: Kinds | None) -> None:
         super().__init__()
-        self._seed = seed
+        self._seed, self._only = seed, only
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         target = args[0] if args else (kwargs or {}).get("tensor")  # by name from `torch.nn.init`
         if isinstance(target, torch.nn.Parameter) and _writes(getattr(func, "__name__", "")):
-            vary(target, self._seed)
+            vary(target, self._seed, self._only)
         return result
 
 
@@ -90,12 +94,42 @@ def _writes(name: str) -> bool:
     return name in ("__setitem__", "__set__") or (name.endswith("_") and not name.endswith("__"))
 
 
-def vary(weight: torch.nn.Parameter, seed: int) -> None:
+def vary(weight: torch.nn.Parameter, seed: int, only: Kinds | None = None) -> None:
     """Give one parameter its `other_values` in place, if it is neutral."""
     with torch.no_grad():
         begins_as = beginning(weight)
-        if begins_as is not None:
+        if begins_as is not None and _is_one_of(only, begins_as, weight):
             weight.copy_(other_values(weight, begins_as, seed))
+
+
+def kinds_of(model: torch.nn.Module) -> Kinds:
+    """The kinds of a model's neutral weights."""
+    found = ((beginning(weight), weight.numel()) for weight in model.parameters())
+    return frozenset((begins_as, count) for begins_as, count in found if begins_as is not None)
+
+
+def _is_one_of(only: Kinds | None, begins_as: float, weight: torch.Tensor) -> bool:
+    return only is None or (begins_as, weight.numel()) in only
+
+
+def surplus(model: torch.nn.Module, wanted: dict[str, torch.Tensor]) -> list[str]:
+    """Parameters with a varied value of which the candidate has more than the reference, e.g. a mean that is none of
+    the reference's weights and begins as zeros too: which of them are to be varied can't be told.
+    """
+    left = Counter(_key(value) for value in wanted.values())
+    found = []
+    for name, weight in sorted(model.named_parameters(), key=lambda named: named[0] not in wanted):
+        key = _key(weight)
+        if key in left:
+            left[key] -= 1
+            if left[key] < 0:
+                found.append(name)
+    return found
+
+
+def _key(weight: torch.Tensor) -> tuple[float, ...]:
+    """What tells the values of one kind from those of another."""
+    return float(weight.numel()), *weight.detach().reshape(-1)[:4].cpu().double().tolist()
 
 
 def without_counterpart(model: torch.nn.Module, wanted: dict[str, torch.Tensor]) -> list[str]:

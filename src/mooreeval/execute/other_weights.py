@@ -73,7 +73,8 @@ class TrialOnOtherWeights:
                 return self._leave_out(f"{error}")
         if answer["silent"]:
             return self._leave_out(answer["silent"])
-        return OtherWeights(weights, tuple(answer["varied"]), values.pop("state")), values
+        kinds = tuple((float(begins_as), int(count)) for begins_as, count in answer["kinds"])
+        return OtherWeights(weights, tuple(answer["varied"]), kinds, values.pop("state")), values
 
     def _loaded(self, child: Child, weights: OtherWeights) -> Conclusion | None:
         """Let the candidate's model be made with these weights, where it has a place for each.
@@ -88,9 +89,10 @@ class TrialOnOtherWeights:
             return _told(conclude.load_error(error, self._case.candidate.code, final=True))
         if error is not None:
             self._leave_out(f"ModelNew raises {error.type}: {last_line(error.message)}")
-        elif missing := answer.without_counterpart:
-            more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
-            self._leave_out(f"the candidate has no place for {', '.join(missing[:_SHOWN])}{more}")
+        elif answer.without_counterpart:
+            self._leave_out(f"the candidate has no place for {_listed(answer.without_counterpart)}")
+        elif answer.surplus:
+            self._leave_out(f"the candidate makes weights like these that the task has not: {_listed(answer.surplus)}")
         return None
 
     def _leave_out(self, why: str) -> None:
@@ -115,6 +117,11 @@ class TrialOnOtherWeights:
             return stop
         conclusion = conclude.trials(evidence.trials)
         return None if conclusion.status is Status.CORRECT else conclusion
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more}"
 
 
 def _told(stop: Conclusion | None) -> Conclusion | None:

@@ -8,8 +8,8 @@ Operations
               init_inputs, state, example
     trial     seed, inputs (plain, or a variation of them) -> values: inputs, expected32, expected64 (None where there
               is no float64 run), inputs_after
-    other     seed, weights -> silent (why nothing can be told, or ""), varied (names of weights); values as of a
-              trial, of a model whose neutral weights have other values, and its state
+    other     seed, weights -> silent (why nothing can be told, or ""), varied (names of weights), kinds (of these);
+              values as of a trial, of a model whose neutral weights have other values, and its state
     arenas    seeds, cycle, core -> leaves (the form of each tensor); values: arenas, see `timed_calls`
     compile   seed -> error or None: torch.compile of the model, and its first call
     block     calls, first, keep, held, compiled (or not): queued calls of the task's own model
@@ -33,7 +33,7 @@ from mooreeval.execute.argument_kinds import argument_kinds, is_single_precision
 from mooreeval.execute.device import Device, open_device
 from mooreeval.execute.fake_run import input_bytes, inputs_on_meta
 from mooreeval.execute.host_outputs import may_keep_on_host, outputs_on_host
-from mooreeval.execute.neutral_weights import made_otherwise, neutral_names, says_nothing, vary
+from mooreeval.execute.neutral_weights import kinds_of, made_otherwise, neutral_names, says_nothing, vary
 from mooreeval.execute.reduce import Budget, reduce_task
 from mooreeval.execute.task_module import TaskModule, load_task_module
 from mooreeval.execute.tensors import Export, crossing_tensors, first_foreign, kept_on_host, map_tensors, to_wire
@@ -152,7 +152,7 @@ class ReferenceChild:
     def _trial_on_other_weights(self, seed: int, weights: int) -> tuple[dict[str, Any], dict[str, Any]]:
         """A trial of another model, made under the same seed, whose neutral weights are none; the first one stays."""
         assert self.module is not None
-        kept = self.model
+        kept = self._model
         try:
             with made_otherwise(weights):
                 model = self.module.make_model(self._weight_seed)
@@ -165,7 +165,10 @@ class ReferenceChild:
         finally:
             self.model = kept
         names = [name for name in neutral_names(kept) if isinstance(state.get(name), torch.Tensor)]
-        return {"silent": silent[0], "varied": names}, {**values, "state": to_wire(state)}
+        return {"silent": silent[0], "varied": names, "kinds": sorted(kinds_of(kept))}, {
+            **values,
+            "state": to_wire(state),
+        }
 
     def _run_on(self, inputs: list[Any], *, keep_warm: bool = False, silent: list[str] | None = None) -> dict[str, Any]:
         """Both references on these inputs, which are the task's to write to.

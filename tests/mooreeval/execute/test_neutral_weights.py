@@ -7,9 +7,11 @@ from torch import nn
 from mooreeval.execute.neutral_weights import (
     LEAST,
     MOST,
+    kinds_of,
     made_otherwise,
     neutral_names,
     says_nothing,
+    surplus,
     vary,
     without_counterpart,
 )
@@ -114,6 +116,31 @@ def test_a_place_is_one_of_the_same_name_and_shape_or_of_the_same_values():
     assert without_counterpart(made(OtherNames), wanted) == ["norm.bias"]
     assert without_counterpart(Reference(), wanted) == []  # it will be given them, by name
     assert without_counterpart(nn.Module(), wanted) == ["norm.weight", "norm.bias"]
+
+
+def test_a_kind_that_the_reference_has_not_is_made_as_ever():
+    class Helpers(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gain = nn.Parameter(torch.ones(8))
+            self.none = nn.Parameter(torch.zeros(3))
+
+    with made_otherwise(SEED, kinds_of(nn.LayerNorm(8))):
+        model = Helpers()
+    assert torch.equal(model.none, torch.zeros(3))
+    assert torch.equal(model.gain, made(Reference).norm.weight)
+
+
+def test_a_weight_more_than_the_reference_has_of_a_kind_is_surplus_and_the_same_number_is_not():
+    class WithMean(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = nn.LayerNorm(8)
+            self.mean = nn.Parameter(torch.zeros(8), requires_grad=False)
+
+    wanted = {f"norm.{name}": weight for name, weight in made(lambda: nn.LayerNorm(8)).named_parameters()}
+    assert surplus(made(WithMean), wanted) == ["mean"]
+    assert surplus(made(lambda: nn.GroupNorm(2, 8)), wanted) == []
 
 
 def test_a_reference_that_is_not_finite_or_far_from_its_float64_says_nothing():
