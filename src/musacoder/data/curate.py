@@ -209,7 +209,7 @@ def _what_was_asked(row: Row) -> tuple[str, ...]:
     """What makes rows with the same answer different all the same: the fault, the question, the kernel measured."""
     if row.kind in _CODE:
         return ()
-    return (str(row.facts.get("mutation", row.row_hash)),)
+    return (str(row.facts.get("mutation", row.row_hash)), str(row.facts.get("turns")))
 
 
 def _answered(row: Row, programs: Mapping[str, Program]) -> str:

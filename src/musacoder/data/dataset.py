@@ -105,6 +105,7 @@ def _rows(found: Any, folder: Path) -> Iterator[Row]:
 
 def _write_parquet(rows: Sequence[Row], path: Path) -> None:
     import datasets
+    from pyarrow import parquet
 
     columns = {name: [] for name in COLUMNS}
     for row in rows:
@@ -112,7 +113,9 @@ def _write_parquet(rows: Sequence[Row], path: Path) -> None:
         data["facts"] = json.dumps(data["facts"], sort_keys=True)
         for name in COLUMNS:
             columns[name].append(data[name])
-    datasets.Dataset.from_dict(columns, features=_features()).to_parquet(str(path))
+    made = datasets.Dataset.from_dict(columns, features=_features())
+    schema = made.features.arrow_schema  # its metadata tell `datasets` the features
+    parquet.write_table(made.data.table.replace_schema_metadata(schema.metadata), path)
 
 
 def _features() -> Any:

@@ -16,7 +16,7 @@ from musacoder.data import author, splits
 from musacoder.data.asking import Asking, row
 from musacoder.data.curate import Curated, CurationConfig, curate
 from musacoder.data.dataset import COLUMNS, load_split, read_dataset, write_dataset
-from musacoder.data.records import Program, Row, RowKind, Split
+from musacoder.data.records import Program, Row, RowKind, Split, Turn
 from musacoder.prompts import PromptConfig
 
 ASKING = Asking(PromptConfig(templates=Path("compact")))
@@ -85,6 +85,19 @@ def test_answers_that_are_nearly_alike_are_one_and_others_are_not():
     )
     both = gallery_programs("row_softmax", "matmul")
     assert len(curated(both).rows) == 2
+
+
+def test_the_same_fault_in_two_and_in_three_turns_is_two_rows():
+    made = program()
+    asked = ASKING.first(made)
+    rows = [
+        row(RowKind.REPAIR, made, (*asked[:-1], Turn(role="user", content=f"{turns}")), ASKING.answer(SOFTMAX),
+            {"mutation": "guard_removed", "turns": turns})
+        for turns in (2, 3)
+    ]  # fmt: skip
+    assert len(curate(rows, [made], NOTHING).rows) == 2
+    again = rows[0].model_copy(update={"prompt": (Turn(role="user", content="in other words"),)})
+    assert len(curate([*rows, again], [made], NOTHING).rows) == 2
 
 
 def test_rows_get_the_cluster_of_their_answer():

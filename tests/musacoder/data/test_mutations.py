@@ -170,6 +170,11 @@ def test_a_barrier_at_the_end_of_a_loop_counts_by_what_the_loop_does_next():
     assert not of("barrier_removed", loop)
 
 
+def test_a_changed_constant_is_still_a_number_with_a_fraction():
+    changed = of("constant_changed", MORE.replace("0.7071f", "20.0f"))
+    assert any("22.0f" in mutant.now for mutant in changed)
+
+
 def test_an_array_longer_than_the_block_is_not_shortened():
     assert not of("shared_array_one_short", SOFTMAX.replace("s[256]", "s[512]"))
 

@@ -187,7 +187,9 @@ def constant_changed(text: CudaText) -> Iterator[Place]:
             fraction = text.tokens[at].kind == "number" and ("." in number or "e-" in number)
             if fraction and number not in _PLAIN and not number.startswith("0x"):
                 suffix = "f" if number[-1] in "fF" else ""
-                yield (replaced(text, at, f"{float(number.rstrip('fF')) * 1.1:.6g}{suffix}"),)
+                larger = f"{float(number.rstrip('fF')) * 1.1:.6g}"
+                dot = "" if "." in larger or "e" in larger else ".0"  # 22f is no number of C++
+                yield (replaced(text, at, f"{larger}{dot}{suffix}"),)
 
 
 @rule("wrong_values", "index")
