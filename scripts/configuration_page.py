@@ -17,6 +17,7 @@ from musacoder.config import BenchConfig, GenerateConfig
 from musacoder.models.config import ModelConfig
 from musacoder.prompts.config import PromptConfig
 from musacoder.train.config import SftConfig
+from musacoder.train.rl_config import RlConfig
 
 DOCS = Path(__file__).parents[1] / "docs"
 # Of each page: what stands before the names of its fields, and the configuration that has them.
@@ -27,6 +28,7 @@ PAGES: dict[Path, tuple[str, type[Record]]] = {
     DOCS / "bench.md": ("", BenchConfig),
     DOCS / "generate.md": ("", GenerateConfig),
     DOCS / "sft.md": ("", SftConfig),
+    DOCS / "rl.md": ("", RlConfig),
 }
 ON_PAGES_OF_THEIR_OWN = (VerifyConfig, ModelConfig, PromptConfig)  # where they are a part of another
 BEGIN, END = "<!-- fields: written by scripts/configuration_page.py -->", "<!-- end of fields -->"
@@ -79,7 +81,7 @@ def _shown(default: Any) -> str:
     if default is None:
         return "none"
     if isinstance(default, tuple):
-        return f"`[{', '.join(default)}]`"
+        return f"`[{', '.join(map(str, default))}]`"
     if isinstance(default, float) and default < 0.01:
         return f"`{default:g}`"
     return f"`{default:_}`" if isinstance(default, int) and default >= 100_000 else f"`{default}`"

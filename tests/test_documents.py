@@ -17,10 +17,11 @@ import yaml
 from mooreeval.config import load_config, validated
 from musacoder.config import BenchConfig, GenerateConfig, RftConfig, read_config
 from musacoder.synth.config import SynthConfig
+from musacoder.train.rl_config import RlConfig
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
-RUNS = {"bench": BenchConfig, "generate": GenerateConfig, "rft": RftConfig, "synth": SynthConfig}
+RUNS = {"bench": BenchConfig, "generate": GenerateConfig, "rft": RftConfig, "synth": SynthConfig, "rl": RlConfig}
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 

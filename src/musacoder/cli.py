@@ -227,6 +227,7 @@ app.command(cls=Command)(cli_data.synth)
 app.command(cls=Command)(cli_train.sft)
 app.command(cls=Command)(cli_train.rft)
 app.command(cls=Command)(diagnose)
+app.command(cls=Command)(cli_train.rl)
 
 
 def exit_code(verdict: Verdict) -> int:

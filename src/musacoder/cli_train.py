@@ -1,4 +1,4 @@
-"""The commands that make models: `sft`, `rft`."""
+"""The commands that make models: `sft`, `rft`, `rl`."""
 
 from __future__ import annotations
 
@@ -89,3 +89,29 @@ def rft(
     path = run_path(run, "rft", model or "")
     loaded = configuration(RftConfig, path, config, settings or (), options)
     raise typer.Exit(run_rft(loaded, path, again=again, as_json=json, verbose=verbose))
+
+
+def rl(
+    recipe: Recipe = None,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", metavar="PATH", help="Checkpoint to begin with: a folder or an id."),
+    ] = None,
+    tasks: Annotated[
+        str | None,
+        typer.Option("--tasks", metavar="S", help="What is trained on, as a suite of bench."),
+    ] = None,
+    run: Run = None,
+    minutes: Minutes = None,
+    settings: Settings = None,
+    json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Train a model on what the judge says of its kernels, in one turn or several."""
+    from musacoder.session import run_path
+    from musacoder.train.rl import configuration, run_rl
+
+    options: dict[str, Any] = {"model": model, "tasks.source": tasks, "train.minutes": minutes}
+    path = run_path(run, "rl", recipe.stem if recipe else "")
+    loaded = configuration(path, recipe, settings or (), options)
+    raise typer.Exit(run_rl(loaded, path, as_json=json, verbose=verbose))

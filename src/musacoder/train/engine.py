@@ -13,12 +13,13 @@ import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from datasets import Dataset
 from transformers import PrinterCallback, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import Trainer as TransformersTrainer
 from trl import SFTConfig as TrlConfig
 from trl import SFTTrainer
 
@@ -89,6 +90,12 @@ def _join_on_cpu() -> None:
     deepspeed.init_distributed("gloo", auto_mpi_discovery=False, verbose=False)
 
 
+class Interruptible(Protocol):
+    """A stage that ends after its step once it is told."""
+
+    interrupted: bool
+
+
 class Trainer(SFTTrainer):
     """TRL's, without a model's card."""
 
@@ -130,7 +137,7 @@ class Stage(TrainerCallback):
         minutes = self._config.minutes
         over = self.interrupted or (minutes is not None and now - self._began > 60 * minutes)
         due = now - self._saved > 60 * self._config.save_minutes
-        over, due = _agreed(over, due, args)
+        over, due = agreed(over, due, args)
         if over or due or state.global_step >= state.max_steps:
             control.should_save = True
         if over:
@@ -213,7 +220,7 @@ def batches_of(config: TrainConfig, plan: Plan, tokens: TokenRows, tokenizer: An
     return RowBatches(plan, tokens, config.sequence_tokens, pad)
 
 
-def train(trainer: Trainer, stage: Stage, checkpoint: Path | None) -> bool:
+def train(trainer: TransformersTrainer, stage: Interruptible, checkpoint: Path | None) -> bool:
     """Train until all steps are done, the stage's time is over or a signal asks to stop; whether all are done.
 
     The first SIGINT or SIGTERM ends the stage after its step, with a checkpoint; a second one ends it at once.
@@ -253,7 +260,7 @@ def _schedule(config: TrainConfig, steps: int) -> tuple[str, dict[str, Any]]:
     return {"constant": "constant_with_warmup"}.get(config.schedule, config.schedule), {}
 
 
-def _agreed(over: bool, due: bool, arguments: TrainingArguments) -> tuple[bool, bool]:
+def agreed(over: bool, due: bool, arguments: TrainingArguments) -> tuple[bool, bool]:
     """What the first process decides, in all of them: their clocks differ."""
     if arguments.world_size == 1:
         return over, due

@@ -9,6 +9,7 @@ all hold the same retry buffer.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,11 +24,13 @@ from trl import GRPOTrainer
 from trl.trainer.utils import pad
 
 from mooreeval.errors import NotJudged
+from musacoder.rollout.driver import Span
 from musacoder.rollout.policy_sampler import Policy
 from musacoder.rollout.trajectory import Group, Trajectory
 from musacoder.train.experience import Batch, Experience, Ranks
 from musacoder.train.objective import Drift, drift, group_advantages, grpo_loss, mirror_pop, prime_echo, signed_mean
 from musacoder.train.rl_config import ObjectiveConfig
+from musacoder.train.timeline import Timeline
 
 BUFFER_FILE = "retry_buffer.json"
 
@@ -53,6 +56,7 @@ class Grpo(GRPOTrainer):
         objective: ObjectiveConfig,
         policy: Policy,
         on_batch: Callable[[int, Batch], None] = lambda step, batch: None,
+        timeline: Timeline | None = None,
         **kwargs: Any,
     ) -> None:
         """
@@ -60,18 +64,24 @@ class Grpo(GRPOTrainer):
             experience: makes what gives the groups of a step, for this process among all.
             policy: of the model that is trained; its version follows the steps.
             on_batch: is told the step and this process's groups, for the run's records.
+            timeline: of this process; none: its own, kept nowhere.
         """
         super().__init__(*args, reward_funcs=_no_reward, **kwargs)
         accelerator = self.accelerator
         self.experience = experience(Ranks(accelerator.process_index, accelerator.num_processes, gather_object))
         self._objective, self._on_batch = objective, on_batch
+        self._timeline, self._batch_came = timeline or Timeline(None), time.monotonic()
         self.add_callback(_SavesTheBuffer(self.experience))
         self.add_callback(_CountsSteps(policy))
+
+    def create_model_card(self, *args: Any, **kwargs: Any) -> None:
+        """None: a checkpoint within a run is no model to publish."""
 
     # -------------------------------------------------------------------------------------------------------- rollouts
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Tensor]:
         """A batch of first turns. TRL's rows only say how many: which tasks they are of follows from the step."""
         step, size = self.state.global_step, int(self.num_generations or 1)
+        self._note_training(step)
         batch = self.experience.batch(step // self.num_iterations)
         self._on_batch(step, batch)
         answers = [answer for group in batch.groups for answer in self._answers(group, size)]
@@ -80,19 +90,21 @@ class Grpo(GRPOTrainer):
         self._note(batch, answers)
         if not self._everywhere(sum(answer.counts for answer in answers)):
             raise NotJudged(f"step {step}: no answer could be judged; {_why(batch.groups)}")
-        return self._batch(answers)
+        made = self._batch(answers)
+        self._batch_came = time.monotonic()
+        return made
 
     def _answers(self, group: Group | None, size: int) -> Iterator[Answer]:
         """As many rows as a group has answers; those of a dropped group, and missing ones, hold nothing."""
         trajectories = () if group is None else group.trajectories
-        rewards = torch.tensor([[self._reward(t) for t in trajectories]])
+        rewards = torch.tensor([[self.reward_of(t) for t in trajectories]])
         advantages = group_advantages(rewards, scaled=self._objective.scale_advantages)[0] if trajectories else []
         for trajectory, advantage in zip(trajectories, advantages, strict=True):
             yield self._answer(trajectory, float(advantage))
         for _ in range(size - len(trajectories)):
             yield Answer([self._tokenizer.pad_token_id], [self._tokenizer.pad_token_id], [0.0], 0.0, counts=False)
 
-    def _reward(self, trajectory: Trajectory) -> float:
+    def reward_of(self, trajectory: Trajectory) -> float:
         if not trajectory.judged:
             return float("nan")
         objective = self._objective
@@ -190,8 +202,15 @@ class Grpo(GRPOTrainer):
         mine = torch.as_tensor(value, device=self.accelerator.device, dtype=torch.float32).detach().reshape(1)
         self._metrics["train"][name].append(self.accelerator.gather(mine).nanmean().item())
 
+    def _note_training(self, step: int) -> None:
+        """What the last batch took to train on: from when it came to when the next one is asked for."""
+        now = time.monotonic()
+        if step:
+            self._timeline.add(step - 1, [Span("train", self._batch_came, now)])
+            self._metrics["train"]["seconds/train"].append(now - self._batch_came)
+
     def _note(self, batch: Batch, answers: Sequence[Answer]) -> None:
-        for name, value in figures_of([g for g in gather_object(list(batch.groups)) if g], self._reward).items():
+        for name, value in figures_of([g for g in gather_object(list(batch.groups)) if g], self.reward_of).items():
             self._metrics["train"][name].append(value)
         for name, value in batch.figures.counts.items():
             self._metrics["train"][f"count/{name}"].append(float(value))

@@ -10,6 +10,8 @@ from mooreeval.config import Count, NonNegative, Positive, VerifyConfig, Whole
 from mooreeval.verdict import Record
 from musacoder.prompts import PromptConfig
 from musacoder.rollout.driver import RolloutConfig
+from musacoder.suites import SuiteConfig
+from musacoder.train.hack_watch import WatchConfig
 from musacoder.train.retry_buffer import RetryConfig
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -44,37 +46,59 @@ class RlSamplingConfig(Record):
         1.0, description="Below 1 (the paper has 0.95) tokens are drawn from another distribution than is trained."
     )
     max_tokens: Count = Field(32768, description="Of one answer (paper).")
-    seed: Whole = Field(0, description="What every draw follows from, with its step and place.")
 
 
 class OptimiserConfig(Record):
     """AdamW's settings and the size of a step: the paper's."""
 
-    learning_rate: Positive = 1e-6
+    learning_rate: Positive = Field(1e-6, description="Of AdamW, constant after the warm-up (paper).")
     warmup: Share = Field(0.1, description="Share of the steps in which the rate rises from zero.")
-    weight_decay: NonNegative = 0.1
-    max_grad_norm: Positive = 0.5
+    weight_decay: NonNegative = Field(0.1, description="Of AdamW (paper).")
+    max_grad_norm: Positive = Field(0.5, description="Longer gradients are cut to it (paper).")
     prompts: Count = Field(64, description="Groups of one step, over all processes.")
     micro_batch: Count = Field(8, description="Answers of one forward pass in one process. Changes no gradient.")
     epochs: Count = Field(
         1, description="Optimisation steps on the same answers; from the second on they are off-policy."
     )
-    bf16: bool = True
+    bf16: bool | None = Field(
+        None, description="Whether matrices are multiplied in bfloat16, in sampling too; none: on an accelerator."
+    )
+    checkpointing: bool = Field(
+        False, description="Whether activations are computed again in the backward pass, to save memory."
+    )
+    deepspeed: str | None = Field(None, description="JSON file with DeepSpeed's configuration (ZeRO 1 and 2).")
+
+
+class TrainerConfig(Record):
+    """How the run is spread over time and machines."""
+
+    steps: Count = Field(100, description="Optimisation steps.")
+    minutes: Positive | None = Field(None, description="After which this stage stops, with a checkpoint.")
+    save_minutes: Positive = Field(10, description="Between checkpoints; one more ends each stage.")
+    ahead: Annotated[Whole, Field(le=16)] = Field(
+        0,
+        description="Batches of answers that are under way while an earlier one is trained on; also the bound on how "
+        "many batches older than the trained policy the one that answers may be. 0: one after another.",
+    )
+    report_to: tuple[Literal["tensorboard", "trackio"], ...] = Field(
+        (), description="Where figures go besides metrics.jsonl; both keep their files in the run's folder."
+    )
+    device: Literal["auto", "cpu"] = Field("auto", description="auto: the first accelerator, else the CPU.")
+    seed: Whole = Field(0, description="Order of the tasks, and what every draw follows from.")
 
 
 class RlConfig(Record):
     """Everything `rl` can be told."""
 
     model: str | None = Field(None, description="Checkpoint to begin with: a folder, or an id of the hub.")
-    tasks: str | None = Field(None, description="What is trained on: a suite, a folder of tasks, or a data set.")
-    steps: Count = Field(100, description="Optimisation steps.")
-    save_every: Count = Field(25, description="Steps between checkpoints.")
-    seed: Whole = Field(0, description="Order of the tasks.")
-    objective: ObjectiveConfig = ObjectiveConfig()
-    rollout: RolloutConfig = RolloutConfig(turns=1)
-    retry: RetryConfig = RetryConfig()
-    sampling: RlSamplingConfig = RlSamplingConfig()
+    tasks: SuiteConfig = SuiteConfig()
+    train: TrainerConfig = TrainerConfig()
     optimiser: OptimiserConfig = OptimiserConfig()
+    objective: ObjectiveConfig = ObjectiveConfig()
+    rollout: RolloutConfig = RolloutConfig()
+    sampling: RlSamplingConfig = RlSamplingConfig()
+    retry: RetryConfig = RetryConfig()
+    watch: WatchConfig = WatchConfig()
     prompt: PromptConfig = PromptConfig(tokens=8192)
     verify: VerifyConfig = VerifyConfig()
 
@@ -82,11 +106,23 @@ class RlConfig(Record):
     def _agrees_with_itself(self) -> Self:
         if self.verify.protocol != "ours":
             raise ValueError("verify.protocol: training takes its reward from protocol `ours` alone")
-        if self.save_every % self.optimiser.epochs:
+        if self.train.steps % self.optimiser.epochs:
             raise ValueError(
-                f"save_every: {self.save_every} is no multiple of optimiser.epochs ({self.optimiser.epochs}); a "
-                "checkpoint between two steps on the same answers could not be gone on from"
+                f"train.steps: {self.train.steps} is no multiple of optimiser.epochs ({self.optimiser.epochs})"
             )
-        if self.steps % self.optimiser.epochs:
-            raise ValueError(f"steps: {self.steps} is no multiple of optimiser.epochs ({self.optimiser.epochs})")
+        off_policy = self.train.ahead > 0 or self.optimiser.epochs > 1
+        if off_policy and self.objective.mask == "none" and self.objective.delta != ObjectiveConfig().delta:
+            raise ValueError("objective.delta has no effect while objective.mask is none")
         return self
+
+
+# What may change when a run goes on: it decides how long something takes or where it runs, not what is learned.
+FREE = (
+    "train.minutes",
+    "train.save_minutes",
+    "train.report_to",
+    "optimiser.micro_batch",
+    "rollout.judging",
+    "verify.pool",
+    "watch",
+)
