@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from mooreeval.config import VerifyConfig
 from mooreeval.errors import TaskError, UsageError
 from mooreeval.hashing import content_hash
+from mooreeval.locks import lock_if_free, unlock
 from mooreeval.task import make_task
 from mooreeval.verdict import Record
 from musacoder.data.expand.graphs import Drawer, graph_jobs
@@ -37,7 +38,7 @@ from musacoder.runlog.lines import Lines, read_lines
 if TYPE_CHECKING:
     from mooreeval.admit import Admitted, Admitter
 
-CONFIG, EXPLORED, PROVED, TASKS = "config.json", "explored.jsonl", "proved.jsonl", "tasks"
+CONFIG, EXPLORED, PROVED, TASKS, LOCK = "config.json", "explored.jsonl", "proved.jsonl", "tasks", ".lock"
 _FREE = ("workers", "trial_seconds")  # change how long it takes
 Progress = Callable[[str], Any]
 
@@ -79,6 +80,7 @@ def expand_tasks(
     done = {explored.what for explored in read_explored(folder)}
     drawer = Drawer()
     jobs = sorted(_jobs(config, drawer), key=lambda job: content_hash([config.seed, job.what]))
+    _require_distinct(jobs)
     with closing(drawer), _Work(config, folder, verify) as work:
         work.admit_what_waits()
         for job in jobs:
@@ -100,8 +102,8 @@ def read_explored(folder: Path) -> Iterator[Explored]:
 
 
 def read_proved(folder: Path) -> Iterator[Proved]:
-    """What admission said. Raises UsageError where a line is damaged."""
-    yield from _records(folder / PROVED, Proved)
+    """What admission said of each task, last. Raises UsageError where a line is damaged."""
+    yield from {proved.task_id: proved for proved in _records(folder / PROVED, Proved)}.values()
 
 
 def summary(folder: Path) -> ExpansionSummary:
@@ -135,6 +137,7 @@ class _Work:
 
     def __init__(self, config: ExpandConfig, folder: Path, verify: VerifyConfig | None) -> None:
         self._config, self._folder, self._verify = config, folder, verify or VerifyConfig(backend="simulator")
+        self._lock = _locked(folder)
         self._explored, self._proved = Lines(folder / EXPLORED), Lines(folder / PROVED)
         self._children = Sandboxed(self._verify)
         self._admitter: Admitter | None = None
@@ -147,7 +150,8 @@ class _Work:
         for opened in (self._explored, self._proved, self._admitter):
             if opened is not None:
                 opened.close()
-        self._children.__exit__(None, None, None)
+        self._children.close()
+        unlock(self._lock)
 
     def do(self, job: Job) -> str:
         """One job with the admission of its tasks; a line for people."""
@@ -159,7 +163,7 @@ class _Work:
 
     def admit_what_waits(self) -> None:
         """Tasks that were written and not admitted when an earlier call ended."""
-        known = {proved.task_id for proved in read_proved(self._folder)}
+        known = {proved.task_id for proved in read_proved(self._folder) if proved.outcome != "not_judged"}
         waiting = [t for e in read_explored(self._folder) for t in e.tasks if t.task_id not in known]
         if waiting:
             self._admit(waiting)
@@ -260,6 +264,13 @@ def _jobs(config: ExpandConfig, drawer: Drawer) -> Iterator[Job]:
     yield from graph_jobs(config, drawer)
 
 
+def _require_distinct(jobs: Iterable[Job]) -> None:
+    """What is called alike would be one job: two folders can hold modules of one name."""
+    for what, count in Counter(job.what for job in jobs).items():
+        if count > 1:
+            raise UsageError(f"{what} is there {count} times: two of the folders hold it, or one is named twice")
+
+
 def _begin(config: ExpandConfig, folder: Path) -> None:
     """Makes the folder, or holds the configuration against that of an earlier call."""
     path = folder / CONFIG
@@ -275,6 +286,12 @@ def _begin(config: ExpandConfig, folder: Path) -> None:
         raise UsageError(f"{path} is damaged: it cannot be read") from None
     if changes := changed_keys(before, now, _FREE):
         raise UsageError(f"{folder} was begun with another configuration: {shortened(changes)}")
+
+
+def _locked(folder: Path) -> int:
+    if (lock := lock_if_free(folder / LOCK)) is None:
+        raise UsageError(f"another process is writing to {folder}")
+    return lock
 
 
 def _records(path: Path, kind: type[Any]) -> Iterator[Any]:

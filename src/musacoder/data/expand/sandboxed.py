@@ -61,6 +61,10 @@ class Sandboxed:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End every child; idempotent."""
         self._launcher.close()
 
 

@@ -160,3 +160,21 @@ def test_going_on_with_another_configuration_is_refused_with_the_key_named(expan
     root, config, _lines = expanded
     with pytest.raises(UsageError, match="configurations: 2 -> 3"):
         expand_tasks(config.model_copy(update={"configurations": 3}), root / "out")
+
+
+def test_what_was_not_judged_is_tried_again_when_a_run_goes_on(expanded, tmp_path):
+    root, config, _lines = expanded
+    for name in ("config.json", EXPLORED):
+        (tmp_path / name).write_bytes((root / "out" / name).read_bytes())
+    whole = [json.loads(line) for line in (root / "out/proved.jsonl").read_text().splitlines()]
+    lost = next(p for p in whole if p["outcome"] == "admitted")
+    others = [p if p is not lost else {**p, "outcome": "not_judged"} for p in whole]
+    (tmp_path / "proved.jsonl").write_text("".join(json.dumps(p) + "\n" for p in others))
+    found = expand_tasks(config, tmp_path)
+    assert (found.not_judged, found.admitted) == (0, summary(root / "out").admitted)
+
+
+def test_a_folder_that_is_named_twice_is_a_usage_error(tmp_path):
+    folder = str(write(tmp_path / "files", {"a.py": module("return x")}))
+    with pytest.raises(UsageError, match="a:Planted is there 2 times"):
+        expand_tasks(ExpandConfig(folders=(folder, folder), graphs=0, variants=False), tmp_path / "out")
