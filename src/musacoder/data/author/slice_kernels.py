@@ -169,9 +169,9 @@ def _vector(stage: Slices, kernel: Kernel, rng: random.Random) -> None:
     lines = [*team.head, f"const float4* r = reinterpret_cast<const float4*>({x} + row * {d});"]
     for wave in waves(stage.operator.passes):
         lines += [f"float {one.name} = {INITIAL[one.combine]};" for one in wave]
-        lines += [f"for (int k = lane; k < {d} / 4; k += 32) {{", "    float4 a = r[k];"]
+        lines += [f"for (int k = lane; k < {d} / 4; k += 32) {{", "    float4 q = r[k];"]
         for part in "xyzw":
-            value = stage.pre.call(kernel, f"a.{part}", _never) if stage.pre else f"a.{part}"
+            value = stage.pre.call(kernel, f"q.{part}", _never) if stage.pre else f"q.{part}"
             for one in wave:
                 term = re.sub(r"\bv\b", lambda _m, value=value: value, expression_of(stage, kernel, one.term, {}))
                 lines.append(f"    {joined(one, one.name, term)}")
