@@ -26,7 +26,7 @@ class Kernel:
     grid: tuple[str, ...] = ()
     block: tuple[str, ...] = ()
     shared: str = ""  # bytes of dynamic shared memory
-    decoration: str = ""  # before the name, such as launch bounds
+    comment: str = ""  # a line above it
 
     def read(self, spec: TensorSpec) -> str:
         """The name under which a tensor is read."""
@@ -52,8 +52,9 @@ class Kernel:
         reads = [f"const {c}*{restrict} {name}" for name, c in self.reads.items() if name not in self.writes]
         parameters = [*reads, *(f"float*{restrict} {name}" for name in self.writes)]
         parameters += [f"int {name}" for name in self.sizes]
-        head = f"__global__ void {self.decoration}{self.name}({', '.join(parameters)}) {{"
-        return "\n".join([head, *(f"    {line}" for line in self.body), "}"])
+        head = f"__global__ void {self.name}({', '.join(parameters)}) {{"
+        above = [f"// {self.comment}"] if self.comment else []
+        return "\n".join([*above, head, *(f"    {line}" for line in self.body), "}"])
 
     def launch(self) -> list[str]:
         """The host's lines that launch it; sizes that nothing else needs are computed in the call."""

@@ -20,6 +20,35 @@ _TAKEN = frozenset(
 )
 
 
+_COMMENTED = 0.15  # share of kernels
+_COMMENTS = {
+    "flat": "one thread for each output",
+    "grid stride": "threads stride over all outputs",
+    "items": "several elements for each thread",
+    "vector": "vector loads",
+    "block a row": "one block for each row",
+    "two dimensions": "threads over rows and columns",
+    "planes": "a row of blocks for each channel",
+    "block, tree": "one block for each slice, reduced in shared memory",
+    "block, shuffles": "one block for each slice, reduced by warp shuffles",
+    "warp": "one warp for each slice",
+    "thread": "one thread for each slice",
+    "block, cached": "the slice is cached in shared memory",
+    "warp, registers": "the slice stays in registers",
+    "two kernels": "every element from the statistics of its slice",
+    "tile": "threads of a column share a slice",
+    "grid of planes": "blocks over each plane",
+    "block a plane": "one block for each plane",
+    "cached plane": "the plane is cached in shared memory",
+    "shared filter": "the filter is cached in shared memory",
+    "tiled": "tiles in shared memory",
+    "naive": "one thread for each output",
+    "row in shared memory": "one block for each row, which is cached in shared memory",
+    "warp an output": "one warp for each output",
+    "several rows": "several rows for each thread",
+}
+
+
 @dataclass(frozen=True)
 class Stage:
     """Point-wise operators around at most one that is not."""
@@ -90,6 +119,8 @@ def write_stages(source: Source, graph: Graph, rng: random.Random) -> list[str]:
         if not in_place:
             source.host.append(f"auto {out} = {_allocated(stage, x, shape, tensors)};")
         kinds.append(_written(source, stage, tensors, x, out, rng))
+        if rng.random() < _COMMENTED:
+            source.kernels[-1].comment = _COMMENTS[kinds[-1]]
         x = TensorSpec(name=out, shape=shape)
     source.host.append(f"return {x.name};")
     return kinds
