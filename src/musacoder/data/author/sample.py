@@ -65,7 +65,7 @@ class _Chain:
             operators = [wanted] if wanted else self._fillers(family, place == second, place < before)
             if not self._step(operators):
                 return None
-        if not values.shows_rounding(self.sample):
+        if not values.rounds_visibly(self.sample):
             return None
         return Graph(inputs=tuple(self.inputs), weights=tuple(self.weights), nodes=tuple(self.nodes),
                      outputs=(self.nodes[-1].output.name,))  # fmt: skip

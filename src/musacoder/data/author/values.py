@@ -17,6 +17,7 @@ _LONGEST = 1024  # values of a slice that are looked at
 _MOST = 60.0  # largest value that may occur
 _TOLERANCE = 1e-4  # of the judge, in single precision
 _MARGIN = 2.0  # times the tolerance by which half-precision inputs have to show
+_MOST_ROUNDING = 0.05  # of the output's scale
 _NON_NEGATIVE = frozenset(
     "relu sigmoid softplus relu6 hardsigmoid abs square exp squared_relu sqrt log1p rsqrt1 norm2 norm1 mean_square "
     "mean_abs variance std value_range abs_max softmax softmin softmax_scaled softmax_temperature softmax_relative "
@@ -77,11 +78,16 @@ def is_useful(operator: Operator, before: Sample, after: Sample) -> bool:
     return True
 
 
-def shows_rounding(sample: Sample) -> bool:
-    """Whether half-precision inputs would be told from the right ones by the judge's tolerance."""
+def rounds_visibly(sample: Sample) -> bool:
+    """Whether half-precision inputs would be told from the right ones by the judge's tolerance, and no more than that.
+
+    Where they change values a lot, as a sine does of large ones, single precision rounds near the tolerance, too.
+    """
     exact, rounded = sample
-    allowed = _TOLERANCE * (np.abs(exact) + np.sqrt((exact**2).mean()))
-    return bool((np.abs(exact - rounded) > _MARGIN * allowed).mean() > 0.002)
+    scale = np.sqrt((exact**2).mean())
+    difference = np.abs(exact - rounded)
+    is_seen = (difference > _MARGIN * _TOLERANCE * (np.abs(exact) + scale)).mean() > 0.002
+    return bool(is_seen and difference.max() < _MOST_ROUNDING * scale)
 
 
 def draw_constants(operator: Operator, rng: np.random.Generator) -> dict[str, Parameter]:
