@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import time
 
 from musacoder.models.config import RetryConfig
 from musacoder.models.faults import Fault
 from musacoder.models.types import FailureKind
 
+_LOG = logging.getLogger(__name__)  # a warning reaches standard error wherever nobody has set up anything else
 LOOK_SECONDS = 15.0  # most between two looks for a server that is gone
 
 
@@ -26,10 +28,19 @@ class Reach:
     def note(self, fault: Fault | None) -> None:
         """What a request has just come to; None: an answer."""
         if fault is not None and fault.is_absence:
-            self._gone_since = time.monotonic() if self._gone_since is None else self._gone_since
+            self._miss(fault)
             return
+        if self._has_answered and self._gone_since is not None:
+            _LOG.warning("musacoder: the server is there again, after %.0f s", self.gone_seconds)
         self._has_answered, self._gone_since = True, None
         self._has_let_in = self._has_let_in or fault is None or fault.kind is not FailureKind.UNAUTHORISED
+
+    def _miss(self, fault: Fault) -> None:
+        if self._gone_since is not None:
+            return
+        self._gone_since = time.monotonic()
+        if self._has_answered:
+            _LOG.warning("musacoder: %s; waiting for it, %.0f s at most", fault, self._config.restart_seconds)
 
     @property
     def gone_seconds(self) -> float:

@@ -3,6 +3,7 @@
 import json
 import math
 import random
+import re
 import threading
 import time
 from contextlib import contextmanager
@@ -250,7 +251,7 @@ def test_a_server_that_is_not_there_is_looked_for_as_long_as_it_is_told_and_fail
     assert "no connection to 127.0.0.1:9: " in found[0].failure.message
 
 
-def test_a_server_that_is_started_again_answers_what_was_asked_meanwhile():
+def test_a_server_that_is_started_again_answers_what_was_asked_meanwhile(caplog):
     with serving(after()) as first:
         port = int(first.url.split(":")[2].removesuffix("/v1"))
         opened = behind(first.url, start_seconds=0.01, restart_seconds=20, longest_seconds=0.05)
@@ -265,6 +266,9 @@ def test_a_server_that_is_started_again_answers_what_was_asked_meanwhile():
             with serving(after(then=chat("again")), port):
                 thread.join(10)
             assert [c.text for c in found] == ["again"]
+    gone, back = (record.getMessage() for record in caplog.records)
+    assert re.fullmatch(r"musacoder: no connection to 127\.0\.0\.1:\d+: .*; waiting for it, 20 s at most", gone)
+    assert re.fullmatch(r"musacoder: the server is there again, after \d+ s", back)
 
 
 def test_a_server_that_stays_away_after_it_has_answered_fails_every_answer():
