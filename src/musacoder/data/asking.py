@@ -11,6 +11,7 @@ from mooreeval.task_metadata import TaskMetadata
 from mooreeval.verdict import Verdict
 from musacoder.data.records import Program, Row, RowKind, Turn
 from musacoder.models.tokens import CountTokens, estimated_tokens
+from musacoder.models.types import Message
 from musacoder.prompts import Prompt, PromptConfig, Target, Templates, build_first, build_optimise, build_repair
 from musacoder.prompts import Turn as Answered
 from musacoder.prompts.templates import fence
@@ -49,12 +50,14 @@ class Asking:
         """The conversation after these answers and verdicts, the last of which is `correct`."""
         return self._followed(build_optimise, program, answered)
 
-    def own(self, text: str) -> tuple[Turn, ...]:
-        """A question of ours, under the system message of all prompts where they have one."""
+    def own(self, text: str) -> tuple[Turn, ...] | None:
+        """A question of ours, under the system message where prompts have one; None where it is too long."""
         system = Templates(self.prompt.templates).render("system.md.j2", target=self.target)
-        if not self.prompt.system or not system:
-            return (Turn(role="user", content=text),)
-        return (Turn(role="system", content=system), Turn(role="user", content=text))
+        head = [Message("system", system)] if self.prompt.system and system else []
+        messages = [*head, Message("user", text)]
+        if self.count_tokens(messages) > self.prompt.tokens:
+            return None
+        return tuple(Turn(role=m.role, content=m.content) for m in messages)
 
     def answer(self, code: str, thought: str | None = None) -> str:
         """The whole file in a fence, after what was thought of it where prompts ask for steps."""

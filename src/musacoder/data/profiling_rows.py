@@ -45,7 +45,8 @@ def row_of_profile(measured: Measured, asking: Asking) -> Iterator[Row]:
     )
     facts = {"measured": True, "kernels": len(profile.kernels), "total_us": profile.total_us}
     answer = "\n".join(f"- {sentence}" for sentence in profile.advice)
-    yield row(RowKind.PROFILING, program, asking.own(text), answer, {**facts, **judged_by(measured.verdict)})
+    if (prompt := asking.own(text)) is not None:
+        yield row(RowKind.PROFILING, program, prompt, answer, {**facts, **judged_by(measured.verdict)})
 
 
 def _counters(kernel: KernelProfile) -> str:

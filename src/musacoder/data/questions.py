@@ -63,8 +63,8 @@ def rows_of_questions(
     for question in asked[:most]:
         facts = {"question": question.name, "verified_by": "computed"}
         told = judged_by(question.verdict) if question.verdict else {}
-        prompt = asking.own(question.text)
-        yield row(RowKind.QUESTION, program, prompt, question.answer, {**told, **facts}, source="computed")
+        if (prompt := asking.own(question.text)) is not None:
+            yield row(RowKind.QUESTION, program, prompt, question.answer, {**told, **facts}, source="computed")
 
 
 def questions(program: Program, judgements: Sequence[Judgement]) -> Iterator[Question]:

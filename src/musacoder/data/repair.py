@@ -125,7 +125,8 @@ def _reviewed(program: Program, judgement: Judgement, asking: Asking) -> Iterato
     task, wrong = fence(program.task_code, "python"), fence(judgement.code, "python")
     text = f"{task}\nThis answer is wrong:\n{wrong}\nSay what is wrong and where, then give the whole corrected file:"
     answer = f"{cause(program, judgement)}\n\n{fence(program.candidate_code, 'python')}"
-    yield row(RowKind.REVIEWER, program, asking.own(text), answer, _facts([judgement]), source="mutation")
+    if (prompt := asking.own(text)) is not None:
+        yield row(RowKind.REVIEWER, program, prompt, answer, _facts([judgement]), source="mutation")
 
 
 def _repaired(program: Program, failed: Sequence[Judgement], asking: Asking) -> Iterator[Row]:

@@ -84,6 +84,11 @@ def test_a_repair_shows_the_judges_own_words_and_ends_with_the_verified_answer()
     )
 
 
+def test_what_has_no_room_in_a_prompt_is_no_row():
+    small = Asking(PromptConfig(templates=Path("compact"), tokens=256))
+    assert not list(rows_of_mutants(RELU, [itself(RELU), FALLBACK], small))
+
+
 def test_two_faults_make_three_turns_of_which_the_second_mends_one():
     one, other = mutant(SOFTMAX, "barrier_removed"), mutant(SOFTMAX, "semicolon_missing")
     both = merged(SOFTMAX.candidate_code, one, other)
