@@ -7,7 +7,9 @@ Several processes may run it, under `accelerate launch` or `torch.distributed.ru
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -90,7 +92,8 @@ def _words(done: dict[str, Any], path: Path) -> str:
 
 def _stage(config: SftConfig, folder: TrainingFolder, began: float, told: Callable[[str], None]) -> dict[str, Any]:
     try:
-        from musacoder.train import engine, loading
+        with contextlib.redirect_stdout(sys.stderr):  # DeepSpeed's lines go where they stand when it is imported
+            from musacoder.train import engine, loading
     except ImportError as error:
         raise UsageError(f"training needs {error.name}: {_EXTRA}") from None
     loading.quiet()

@@ -206,15 +206,16 @@ def test_rows_that_are_all_too_long_are_told(inputs, tmp_path):
         stage(tmp_path / "run", inputs, "train.sequence_tokens=16")
 
 
-def test_the_command_tells_missing_columns_in_one_line(inputs, tmp_path):
+def test_the_command_tells_missing_columns_in_one_line_and_prints_nothing_but_json(inputs, tmp_path):
     (tmp_path / "rows.jsonl").write_text('{"prompt": [], "kind": "k"}\n')
     done = subprocess.run(
-        command(tmp_path / "run", (inputs[0], tmp_path / "rows.jsonl")),
-        capture_output=True, text=True, check=False, env={**os.environ, "DS_ACCELERATOR": "cpu"},
+        [*command(tmp_path / "run", (inputs[0], tmp_path / "rows.jsonl")), "--json"],
+        capture_output=True, text=True, check=False, env={k: v for k, v in os.environ.items() if k != "DS_ACCELERATOR"},
     )  # fmt: skip
     assert done.returncode == 2
     told = [line for line in done.stderr.splitlines() if line.startswith("musacoder:")]
     assert len(told) == 1
+    assert json.loads(done.stdout)["exit_code"] == 2
     assert told[0].endswith(
         "rows.jsonl, line 1 has no column completion, family: rows need prompt, completion, kind, family"
     )
