@@ -26,7 +26,20 @@ import typer
 from mooreeval.errors import MooreError, UsageError
 from musacoder import cli_data, cli_train, cli_write
 from musacoder.cli_inputs import GALLERY, load_candidate_named, load_task_named, load_tasks_named
-from musacoder.cli_options import BAD_USAGE, NOT_CORRECT, NOT_JUDGED, OK, AsJson, Command, ConfigFile, Settings, Verbose
+from musacoder.cli_options import (
+    BAD_USAGE,
+    NOT_CORRECT,
+    NOT_JUDGED,
+    OK,
+    AsJson,
+    Backend,
+    Command,
+    ConfigFile,
+    Policy,
+    Protocol,
+    Settings,
+    Verbose,
+)
 from musacoder.diagnose import diagnose
 from musacoder.report.command import register as register_report
 from musacoder.start import INTERRUPTED
@@ -131,8 +144,8 @@ def verify(
     backend: Annotated[
         str | None, typer.Option(metavar="NAME", help="auto, cuda, musa, musa-shim or simulator.")
     ] = None,
-    policy: Annotated[str | None, typer.Option(metavar="NAME", help="native or mixed.")] = None,
-    protocol: Annotated[str | None, typer.Option(metavar="NAME", help="ours or kernelbench.")] = None,
+    policy: Policy = None,
+    protocol: Protocol = None,
     seed: Annotated[str | None, typer.Option(metavar="HEX", help="Run secret of an earlier verdict.")] = None,
     profile: Annotated[
         bool, typer.Option("--profile", help="Ask Nsight Compute what holds a correct candidate back.")
@@ -169,8 +182,8 @@ def admit(
             "gallery: and bundled: for all.",
         ),
     ],
-    backend: Annotated[str | None, typer.Option(metavar="NAME", help="As for verify.")] = None,
-    protocol: Annotated[str | None, typer.Option(metavar="NAME", help="ours or kernelbench.")] = None,
+    backend: Backend = None,
+    protocol: Protocol = None,
     seed: Annotated[str | None, typer.Option(metavar="HEX", help="Run secret of an earlier admission.")] = None,
     workers: Annotated[int, typer.Option(min=1, max=64, help="Tasks examined at the same time.")] = 2,
     again: Annotated[bool, typer.Option("--again", help="Examine tasks whose admission is known, too.")] = False,
@@ -197,7 +210,7 @@ def admit(
 def demo(
     only: Annotated[str | None, typer.Option(metavar="TASK", help="Judge the candidates of one task only.")] = None,
     workers: Annotated[int, typer.Option(min=1, max=64, help="Candidates judged at the same time.")] = 2,
-    backend: Annotated[str | None, typer.Option(metavar="NAME", help="As for verify.")] = None,
+    backend: Backend = None,
     config: ConfigFile = None,
     settings: Settings = None,
     json: AsJson = False,

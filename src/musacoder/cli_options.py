@@ -23,3 +23,6 @@ ConfigFile = Annotated[Path | None, typer.Option("--config", metavar="FILE", hel
 Settings = Annotated[list[str] | None, typer.Option("--set", metavar="A.B=C", help="Set one configuration field.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="More detail; tracebacks on errors.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print strict JSON, and nothing else, on standard output.")]
+Backend = Annotated[str | None, typer.Option("--backend", metavar="NAME", help="As for verify.")]
+Policy = Annotated[str | None, typer.Option("--policy", metavar="NAME", help="native or mixed.")]
+Protocol = Annotated[str | None, typer.Option("--protocol", metavar="NAME", help="ours or kernelbench.")]

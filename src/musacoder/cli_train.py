@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from musacoder.cli_options import AsJson, ConfigFile, Settings, Verbose
-from musacoder.cli_write import Again, Backend, BaseUrl, ModelName, Policy, Run, Samples, Temperature, Workers
+from musacoder.cli_options import AsJson, Backend, ConfigFile, Policy, Settings, Verbose
+from musacoder.cli_write import Again, BaseUrl, ModelName, Run, Samples, Temperature, Workers
 
 Recipe = Annotated[
     Path | None, typer.Argument(metavar="RECIPE", help="YAML file with the configuration, such as recipes/nano.yaml.")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from musacoder.cli_options import AsJson, ConfigFile, Settings, Verbose
+from musacoder.cli_options import AsJson, Backend, ConfigFile, Policy, Protocol, Settings, Verbose
 
 ModelName = Annotated[
     str | None,
@@ -28,8 +28,6 @@ Again = Annotated[
     bool, typer.Option("--again", help="Ask again for answers that failed, and judge again what was not judged.")
 ]
 Workers = Annotated[int | None, typer.Option(min=1, max=64, help="Answers judged at the same time.")]
-Backend = Annotated[str | None, typer.Option(metavar="NAME", help="As for verify.")]
-Policy = Annotated[str | None, typer.Option(metavar="NAME", help="native or mixed.")]
 
 
 def bench(
@@ -57,7 +55,7 @@ def bench(
     workers: Workers = None,
     backend: Backend = None,
     policy: Policy = None,
-    protocol: Annotated[str | None, typer.Option(metavar="NAME", help="ours or kernelbench.")] = None,
+    protocol: Protocol = None,
     config: ConfigFile = None,
     settings: Settings = None,
     json: AsJson = False,
