@@ -70,7 +70,8 @@ class Grpo(GRPOTrainer):
         accelerator = self.accelerator
         self.experience = experience(Ranks(accelerator.process_index, accelerator.num_processes, gather_object))
         self._objective, self._on_batch = objective, on_batch
-        self._timeline, self._batch_came = timeline or Timeline(None), time.monotonic()
+        self._timeline = timeline or Timeline(None)
+        self._batch_came: float | None = None  # in seconds of the monotonic clock
         self.add_callback(_SavesTheBuffer(self.experience))
         self.add_callback(_CountsSteps(policy))
 
@@ -205,7 +206,7 @@ class Grpo(GRPOTrainer):
     def _note_training(self, step: int) -> None:
         """What the last batch took to train on: from when it came to when the next one is asked for."""
         now = time.monotonic()
-        if step:
+        if self._batch_came is not None:
             self._timeline.add(step - 1, [Span("train", self._batch_came, now)])
             self._metrics["train"]["seconds/train"].append(now - self._batch_came)
 

@@ -5,6 +5,7 @@ recipe ──> configuration ──> tasks ──> folder ──> rl_run.Assembl
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -56,7 +57,8 @@ def run_rl(config: RlConfig, path: Path, *, as_json: bool, verbose: bool) -> int
     tasks = [item.task for item in load_suite(config.tasks).tasks]
     if config.sampling.top_p < 1 and is_first:
         print(f"warning: {_TOP_P}", file=sys.stderr)
-    with TrainingFolder(path, writes=is_first) as folder:
+    # DeepSpeed and others write to standard output, which is for the result alone.
+    with TrainingFolder(path, writes=is_first) as folder, contextlib.redirect_stdout(sys.stderr):
         done = _stage(config, folder, tasks, began, verbose=verbose)
     if is_first and as_json:
         print(strict_json({"run": str(path), **done}, indent=2))

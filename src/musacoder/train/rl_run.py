@@ -105,9 +105,9 @@ class Assembly:
         """Raises UsageError for a checkpoint that can't be opened."""
         self._config, self._arguments = config, arguments
         self.tokenizer = load_tokenizer(str(config.model))
+        self._policy = Policy(_model(str(config.model)))
         self.verifier = LocalVerifier(config.verify)
         self._prompts = self._task_prompts()
-        self._policy = Policy(_model(str(config.model)))
         self._sampler: PolicySampler | None = None
         self._order = TaskOrder(tasks, config.train.seed)
         self.records = Records(folder, config, arguments.process_index, tell)

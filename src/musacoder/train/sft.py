@@ -62,7 +62,8 @@ def run_sft(config: SftConfig, path: Path, *, as_json: bool, verbose: bool) -> i
     """Begin the training in `path`, or go on with it, for one stage; 0, whether it is finished or not."""
     began = time.monotonic()
     is_first = int(os.environ.get("RANK", "0")) == 0
-    with TrainingFolder(path, writes=is_first) as folder:
+    # DeepSpeed and others write to standard output, which is for the result alone.
+    with TrainingFolder(path, writes=is_first) as folder, contextlib.redirect_stdout(sys.stderr):
         done = _stage(config, folder, began, told_by(is_first, verbose))
     if is_first and as_json:
         print(strict_json({"run": str(path), **done}, indent=2))
