@@ -209,6 +209,12 @@ class _Batch:
             "example_seed": seed(purpose="example"),
             "seconds": self._limits.program_seconds,
             "trials": list(self._trials(seed)),
+            "other_weights": {
+                "seed": seed(purpose="inputs", trial=99),
+                "weights": seed(purpose="other weights"),
+                "inputs": PLAIN,
+                "schedule": Schedule("forward", False, seed(purpose="schedule"), 0).to_json(),
+            },
         }
 
     def _trials(self, seed: Callable[..., int]) -> Iterator[dict[str, Any]]:

@@ -9,7 +9,7 @@ from mooreeval.batch import BatchLimits, BatchVerifier
 from mooreeval.candidate import Candidate, load_candidate
 from mooreeval.config import load_config
 from mooreeval.errors import UsageError
-from mooreeval.task import load_task
+from mooreeval.task import load_task, make_task
 from mooreeval.toolchains.base import Extension, Source
 from mooreeval.toolchains.simulator_batch import unit_of
 from mooreeval.verdict import Status
@@ -18,6 +18,24 @@ FOLDER = Path(gallery.__file__).parent
 # What a batch does not take, right as it is: sources that are asked for in the constructor, a method of tensors that
 # the small header lacks.
 NOT_IN_A_BATCH = {"max_pool/one_thread_per_output", "relu/float4_with_tail", "linear_gelu/warp_dot"}
+
+WEIGHTED = """
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(100007))
+
+    def forward(self, x):
+        return torch.relu(x * self.weight)
+
+
+def get_inputs():
+    return [torch.randn(100007)]
+"""
 
 
 def program(name, replaced=("", "")):
@@ -46,6 +64,22 @@ def test_the_gallery_is_told_right_from_wrong(verifier, right):
     report = verifier.check(list(pairs.values()))
     accepted = {name for name, outcome in zip(pairs, report.outcomes, strict=True) if outcome.status is Status.CORRECT}
     assert accepted == (pairs.keys() - NOT_IN_A_BATCH if right else set())
+
+
+@pytest.mark.slow
+def test_a_weight_of_ones_that_is_left_out_is_missed(verifier):
+    ones = "\n        self.weight = nn.Parameter(torch.ones(100007))"
+    code = program("relu/plain")[1].code.replace("super().__init__()", "super().__init__()" + ones)
+    right = code.replace("self.relu.relu_cuda(x)", "self.relu.relu_cuda(x, self.weight)")
+    right = right.replace("torch::Tensor x)", "torch::Tensor x, torch::Tensor w)").replace(
+        "float* x,", "float* x, const float* w,"
+    )
+    right = right.replace("fmaxf(x[i], 0.0f)", "fmaxf(x[i] * w[i], 0.0f)").replace(
+        "x.data_ptr<float>(),", "x.data_ptr<float>(), w.data_ptr<float>(),"
+    )
+    weighted = make_task("weighted", WEIGHTED)
+    outcomes = verifier.check([(weighted, Candidate(right)), (weighted, Candidate(code))]).outcomes
+    assert [outcome.status for outcome in outcomes] == [Status.CORRECT, Status.INCORRECT]
 
 
 @pytest.mark.slow

@@ -4,7 +4,8 @@ Operations
     start    backend, options -> as of the candidate's child
     record   codes -> of each: extensions, error (None, or one line)
     check    name, task, code, artefacts, extensions, budget, tolerance, weight_seed, example_seed, trials (seed,
-             inputs and schedule of each) -> status, reason, seconds by stage
+             inputs and schedule of each), other_weights (such a trial, with a seed of weights) -> status, reason,
+             seconds by stage
 
 Each part is the judge's own: `reference_child`, `candidate_child`, `compare_child`, the rules of `legality.source` and
 of the operators that ran. But here they share a process with the candidate, which could make any of them say anything:
@@ -14,7 +15,7 @@ no verdict comes of it.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ from mooreeval.toolchains.record import Interceptor, StandIn
 from mooreeval.verdict import Finding, Mismatch, Status, Trial
 
 Seconds = dict[str, float]
+Values = dict[str, Any]
 
 
 class BatchChild:
@@ -85,7 +87,7 @@ class BatchChild:
     def _checked(self, fields: dict[str, Any]) -> dict[str, Any]:
         seconds: Seconds = {}
         try:
-            conclusion = _Check(fields, self._fresh_candidate(), seconds).conclude()
+            conclusion = _Check(fields, self._fresh_candidate, seconds).conclude()
         except TaskError as error:
             conclusion = Conclusion(Status.RUNTIME_ERROR, str(error))
         return {"status": conclusion.status.value, "reason": conclusion.reason, "seconds": seconds}
@@ -102,26 +104,24 @@ class BatchChild:
 class _Check:
     """One program: prepared, read, loaded, tried."""
 
-    def __init__(self, fields: dict[str, Any], candidate: CandidateChild, seconds: Seconds) -> None:
-        self._fields, self._candidate, self._seconds = fields, candidate, seconds
+    def __init__(self, fields: dict[str, Any], fresh: Callable[[], CandidateChild], seconds: Seconds) -> None:
+        self._fields, self._fresh, self._seconds = fields, fresh, seconds
         self._code: str = fields["code"]
         self._reference, self._comparer = ReferenceChild(), CompareChild()
+        self._init_inputs: Any = None
         claims = [ExtensionClaim.model_validate(each) for each in fields["extensions"]]
         self._extensions: tuple[Extension, ...] = tuple(claim.extension() for claim in claims)
 
     def conclude(self) -> Conclusion:
         prepared, values = self._prepared()
         stop = self._read(prepared) or self._loaded(values)
-        if stop:
-            return stop
-        done = []
-        for index, trial in enumerate(self._fields["trials"]):
-            stop, mismatch = self._tried(trial)
-            if stop:
-                return stop
-            done.append(Trial(index=index, seed=trial["seed"], passed=mismatch is None, mismatch=mismatch,
-                              schedule=trial["schedule"]["order"], inputs=trial["inputs"]))  # fmt: skip
-        return conclude.trials(done)
+        done: list[Trial] = []
+        for trial in self._fields["trials"]:
+            stop = stop or self._tried(trial, self._expected("trial", trial), done)
+        conclusion = stop or conclude.trials(done)
+        if conclusion.status is Status.CORRECT and prepared["neutral"]:
+            conclusion = self._on_other_weights(done) or conclude.trials(done)
+        return conclusion
 
     def _prepared(self) -> tuple[dict[str, Any], dict[str, Any]]:
         fields = {name: self._fields[name] for name in ("name", "budget", "weight_seed", "example_seed")}
@@ -142,24 +142,62 @@ class _Check:
         return conclude.illegal_by_source(hits)
 
     def _loaded(self, values: dict[str, Any]) -> Conclusion | None:
-        fields = {name: self._fields[name] for name in ("code", "weight_seed", "artefacts")} | {"mode": "run"}
-        given = {name: values[name] for name in ("init_inputs", "state")}
-        with self._stage("load"):
-            answer = LoadAnswer.model_validate(self._candidate.handle("load", fields, given)[0])
-        return conclude.load_error(answer.error, self._code, final=True)
+        return conclude.load_error(self._load(values).error, self._code, final=True)
 
-    def _tried(self, trial: dict[str, Any]) -> tuple[Conclusion | None, Mismatch | None]:
-        """One run on fresh inputs, watched or not."""
+    def _load(self, values: dict[str, Any], other_weights: dict[str, Any] | None = None) -> LoadAnswer:
+        fields = {name: self._fields[name] for name in ("code", "weight_seed", "artefacts")}
+        fields |= {"mode": "run", "other_weights": other_weights}
+        self._candidate = self._fresh()
+        self._init_inputs = values.get("init_inputs", self._init_inputs)
+        given = {"init_inputs": self._init_inputs, "state": values["state"]}
+        with self._stage("load"):
+            return LoadAnswer.model_validate(self._candidate.handle("load", fields, given)[0])
+
+    def _expected(self, op: str, trial: dict[str, Any]) -> Values:
+        """The inputs of a run, and what the reference makes of them."""
         with self._stage("reference"):
-            _, want = self._reference.handle("trial", {"seed": trial["seed"], "inputs": trial["inputs"]}, {})
+            told, want = self._reference.handle(op, trial, {})
+        return {"told": told, **want}
+
+    def _tried(self, trial: dict[str, Any], want: Values, done: list[Trial]) -> Conclusion | None:
+        """One run, watched or not; None to go on."""
         fields = {"schedule": trial["schedule"], "seconds": self._fields["seconds"]}
         with self._stage("run"):
             told, got = self._candidate.handle("trial", fields, {"inputs": want["inputs"]})
         answer = TrialAnswer.model_validate(told)
         if stop := self._stopped(answer, must_launch=has_elements(want["expected32"])):
-            return stop, None
+            return stop
         with self._stage("compare"):
-            return None, self._mismatch(got, answer, want)
+            mismatch = self._mismatch(got, answer, want)
+        done.append(
+            Trial(
+                index=len(done),
+                seed=trial["seed"],
+                passed=mismatch is None,
+                schedule=trial["schedule"]["order"],
+                inputs=trial["inputs"],
+                mismatch=mismatch,
+            )
+        )
+        return None
+
+    def _on_other_weights(self, done: list[Trial]) -> Conclusion | None:
+        """One run more where weights begin as ones or zeros, which who leaves them out misses in no other run.
+
+        As the judge has it (`other_weights`): not where the candidate has no place for one of them.
+        """
+        trial = self._fields["other_weights"]
+        try:
+            want = self._expected("other", trial)
+        except TaskError:
+            return None
+        if want["told"]["silent"]:
+            return None
+        answer = self._load(want, {"seed": trial["weights"], "names": want["told"]["varied"]})
+        if answer.error is not None:
+            is_its_own = answer.error.line is not None and not answer.error.raised_in
+            return conclude.load_error(answer.error, self._code, final=True) if is_its_own else None
+        return None if answer.without_counterpart else self._tried(trial, want, done)
 
     def _stopped(self, answer: TrialAnswer, *, must_launch: bool) -> Conclusion | None:
         """An exception, a finding, a rule that was broken by what ran."""
