@@ -44,12 +44,13 @@ def test_bad_usage_is_one_line_and_begins_no_run(tmp_path, arguments, told):
 @pytest.mark.slow
 def test_seeds_become_programs_rows_and_a_data_set_with_a_card(tmp_path):
     settings = ["programs.batch=3", "programs.family_most=1", "rows.judging.programs=1", "rows.judging.mutants=1"]
+    settings += ["rows.rewrites=false", "mixture.least=0", "mixture.family_most=1"]
     options = ["--run", "one", "-n", 3, "--json", *(word for each in settings for word in ("--set", each))]
     done = synth(*options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     facts = {stage["stage"]: stage["facts"] for stage in told["stages"]}
-    assert list(facts) == ["programs", "audit", "rows", "dataset"]
+    assert list(facts) == ["tasks", "programs", "audit", "rows", "dataset"]
     assert facts["programs"]["programs"] == 3 and facts["audit"]["agree"] == 1
     run = tmp_path / "runs" / "one"
     assert {p.judged_by for p in read_programs(run / "programs.jsonl")} == {"trusted batch"}
