@@ -36,8 +36,10 @@ from musacoder.train.tokens import TokenRows
 def arguments_of(config: TrainConfig, folder: TrainingFolder) -> TrlConfig:
     """What TRL is told. Made before a model is loaded: it sets up the processes, and DeepSpeed's sharded loading.
 
-    Raises UsageError where the batch can't be spread over the processes.
+    Raises UsageError where the batch can't be spread over the processes, or DeepSpeed has no launcher to set them up.
     """
+    if config.deepspeed and "RANK" not in os.environ:
+        raise UsageError("train.deepspeed needs a launcher: accelerate launch -m musacoder sft ...")
     processes = int(os.environ.get("WORLD_SIZE", "1"))
     share = config.device_batch * processes
     if config.batch % share:

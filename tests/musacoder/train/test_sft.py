@@ -201,6 +201,12 @@ def test_a_batch_that_does_not_divide_is_told(inputs, tmp_path):
         stage(tmp_path / "run", inputs, "train.device_batch=8")
 
 
+def test_deepspeed_without_a_launcher_is_told(inputs, tmp_path, monkeypatch):
+    monkeypatch.delenv("RANK", raising=False)
+    with pytest.raises(UsageError, match=r"train.deepspeed needs a launcher: accelerate launch"):
+        stage(tmp_path / "run", inputs, "train.deepspeed={zero_optimization: {stage: 3}}")
+
+
 def test_rows_that_are_all_too_long_are_told(inputs, tmp_path):
     with pytest.raises(UsageError, match="no row is as short as 16 tokens"):
         stage(tmp_path / "run", inputs, "train.sequence_tokens=16")
