@@ -1,6 +1,6 @@
 """Models that answer prompts: a server, a checkpoint in this process, a script; one protocol for all.
 
-open_model ──┬── OpenAIServer    openai_server.py  (pace.py, faults.py, replies.py)
+open_model ──┬── OpenAIServer    openai_server.py  (pace.py, reach.py, faults.py, replies.py)
              ├── LocalModel      local.py, generation.py
              └── ScriptedModel   scripted.py
 """
