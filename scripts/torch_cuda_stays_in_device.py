@@ -1,6 +1,7 @@
 """Keeps `torch.cuda` out of all files but those that stand before the device.
 
-One interface speaks to the device, so that another device is another file and no search through the project. Used as
+In the judge one interface speaks to the device, and in the learner the sampler alone, so that another device is another
+file and no search through the project. Used as
 `python scripts/torch_cuda_stays_in_device.py`; prints FILE:LINE of every use elsewhere and exits 1. It reads the syntax
 tree: words in strings and comments are no use of it.
 """
@@ -17,6 +18,8 @@ SPEAK_TO_THE_DEVICE = (
     "src/mooreeval/execute/device.py",
     "src/mooreeval/execute/device_memory.py",
     "src/mooreeval/simulator/torch_device.py",
+    "src/musacoder/rollout/decode.py",
+    "src/musacoder/rollout/sampler.py",
 )
 SPECIMENS = "src/mooreeval/gallery/"  # tasks and candidates say what models say
 
