@@ -23,6 +23,7 @@ def _wrong(programs: Sequence[Program]) -> list[str]:
     return [f"{p.operators} {dict(p.style)}: {o.reason}" for p, o in pairs if o.status is not Status.CORRECT]
 
 
+@pytest.mark.slow
 def test_a_handful_is_right_and_a_fault_among_them_is_seen() -> None:
     programs = [author.write(1, family=family, length=1) for family in ("loss", "softmax", "matmul", "pooling")]
     code = programs[0].candidate_code
