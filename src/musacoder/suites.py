@@ -2,6 +2,8 @@
 
     gallery          the tasks of the bundled gallery; a run of the model scripted:gallery needs no other name
     bundled          the bundled suite
+    split:NAME       a fixed test set of our own data: unseen_op, unseen_combo or long_chain; levels are operators
+    programs:FILE    the training tasks of a file of programs, as `musacoder synth` writes it; levels are operators
     a folder         a checkout of KernelBench, or any folder of tasks; files that are no tasks are named and left out
     a file           one task, or JSONL or parquet rows of tasks
     owner/name       a data set of the Hugging Face hub, or a folder laid out like one
@@ -20,18 +22,21 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from mooreeval.config import Count, Whole
 from mooreeval.errors import TaskError, UsageError
 from mooreeval.hashing import content_hash
-from mooreeval.task import Task, load_task
+from mooreeval.task import Task, load_task, make_task
 from mooreeval.task_sources import load_tasks, natural
 from mooreeval.verdict import Record
 
-GALLERY, BUNDLED = "gallery", "bundled"
+if TYPE_CHECKING:
+    from musacoder.data.records import Program
+
+GALLERY, BUNDLED, SPLIT, PROGRAMS = "gallery", "bundled", "split", "programs"
 _LEVEL_FOLDER = re.compile(r"level_?\d+", re.IGNORECASE)
 _KERNELBENCH, _NOT_USUAL = "KernelBench", "4"
 _NAMED = 5  # unknown ids, levels and the like that a message lists
@@ -56,7 +61,9 @@ class SuiteConfig(Record):
     """Which tasks a run is over. What is given is required together; a draw is made of what is left."""
 
     source: str | None = Field(
-        None, description="`gallery`, `bundled`, a folder or file of tasks, or a data set `owner/name`."
+        None,
+        description="`gallery`, `bundled`, `split:NAME`, `programs:FILE`, a folder or file of tasks, or a data set "
+        "`owner/name`.",
     )
     levels: Texts = Field((), description="Only these levels; none: all, or of KernelBench 1 to 3.")
     ids: Texts = Field(
@@ -114,6 +121,11 @@ def _read(source: str) -> tuple[list[SuiteTask], list[str]]:
         return [SuiteTask(task) for task in gallery_tasks()], []
     if source == BUNDLED:
         return _bundled(), []
+    kind, _, rest = source.partition(":")
+    if kind == SPLIT:
+        return _split(rest), []
+    if kind == PROGRAMS:
+        return _training_tasks(Path(rest)), []
     no_tasks: list[str] = []
 
     def note(path: Path, error: UsageError) -> None:
@@ -132,6 +144,38 @@ def _bundled() -> list[SuiteTask]:
     from musacoder.suite import bundled_tasks
 
     return [SuiteTask(load_task(bundled.path), str(bundled.level)) for bundled in bundled_tasks()]
+
+
+def _split(name: str) -> list[SuiteTask]:
+    """The tasks of a fixed test set, which a rule-based author writes again each time."""
+    from musacoder.data import author
+    from musacoder.data.records import Split
+
+    tests = [split for split in Split if split is not Split.TRAIN]
+    if name not in tests:
+        raise UsageError(f"{SPLIT}:{name} is no test set; there are {', '.join(f'{SPLIT}:{split}' for split in tests)}")
+    return _of_programs(name, author.test_set(Split(name)))
+
+
+def _training_tasks(path: Path) -> list[SuiteTask]:
+    """Each task once, of the training split alone."""
+    from musacoder.data.io import read_programs
+    from musacoder.data.records import Split
+
+    programs = {p.task_hash: p for p in read_programs(path) if p.split is Split.TRAIN}
+    if not programs:
+        raise UsageError(f"{path} holds no program of the training split")
+    return _of_programs("train", programs.values())
+
+
+def _of_programs(name: str, programs: Iterable[Program]) -> list[SuiteTask]:
+    """Named by how many operators they have and by their place."""
+    found = []
+    for number, program in enumerate(programs):
+        length = len(program.operators)
+        task = make_task(f"{name}/{length}-{number:05}", program.task_code, source=f"{name} of {program.source}")
+        found.append(SuiteTask(task, str(length)))
+    return found
 
 
 def _tasks_of_checkout(source: str) -> str:

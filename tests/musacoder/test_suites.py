@@ -13,6 +13,9 @@ from support.cli import TASK, candidate, environment
 
 from mooreeval import gallery
 from mooreeval.errors import TaskError, UsageError
+from musacoder.data import author
+from musacoder.data.records import Split
+from musacoder.data.splits import hashes
 from musacoder.suite import bundled_tasks
 from musacoder.suites import SuiteConfig, load_suite
 
@@ -47,6 +50,27 @@ def test_the_bundled_suite_is_told_by_level():
     suite = load_suite(SuiteConfig(source="bundled"))
     assert [t.task.task_id for t in suite.tasks] == sorted(f"level{b.level}/{b.name}" for b in bundled_tasks())
     assert all(t.task.task_id.startswith(f"level{t.level}/") for t in suite.tasks)
+
+
+def test_a_fixed_test_set_is_a_suite_whose_levels_are_operators():
+    suite = load_suite(SuiteConfig(source="split:long_chain"))
+    assert {t.task.task_hash for t in suite.tasks} == set(hashes()[Split.LONG_CHAIN])
+    assert {t.level for t in suite.tasks} == {"6", "7", "8"}
+    assert ids(source="split:unseen_combo", levels=["2"], draw=2)[0].startswith("unseen_combo/2-")
+    with pytest.raises(UsageError, match="split:train is no test set; there are split:unseen_op, "):
+        load_suite(SuiteConfig(source="split:train"))
+
+
+def test_the_training_tasks_of_programs_are_a_suite(tmp_path):
+    programs = [author.write(seed, split) for split in (Split.TRAIN, Split.UNSEEN_OP) for seed in (1, 2)]
+    again = author.rewrite(programs[0], seed=1)
+    path = tmp_path / "programs.jsonl"
+    path.write_text("".join(p.model_dump_json() + "\n" for p in (*programs, again)))
+    suite = load_suite(SuiteConfig(source=f"programs:{path}"))
+    assert {t.task.task_hash for t in suite.tasks} == {p.task_hash for p in programs[:2]}
+    path.write_text("".join(p.model_dump_json() + "\n" for p in programs[2:]))
+    with pytest.raises(UsageError, match="holds no program of the training split"):
+        load_suite(SuiteConfig(source=f"programs:{path}"))
 
 
 def test_a_checkout_of_kernelbench_gives_its_tasks_in_natural_order_and_none_of_its_programs(checkout):

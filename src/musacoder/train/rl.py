@@ -21,6 +21,7 @@ from mooreeval.hashing import content_hash
 from mooreeval.render import strict_json
 from mooreeval.task import Task
 from musacoder.config import plain, read_config
+from musacoder.data.splits import test_tasks
 from musacoder.session import shown_run, tell
 from musacoder.suites import load_suite
 from musacoder.train.folder import TrainingFolder
@@ -54,7 +55,7 @@ def run_rl(config: RlConfig, path: Path, *, as_json: bool, verbose: bool) -> int
     """Begin the training in `path`, or go on with it, for one stage; 0, whether it is finished or not."""
     began = time.monotonic()
     is_first = int(os.environ.get("RANK", "0")) == 0
-    tasks = [item.task for item in load_suite(config.tasks).tasks]
+    tasks = _training_tasks(config)
     if config.sampling.top_p < 1 and is_first:
         print(f"warning: {_TOP_P}", file=sys.stderr)
     # DeepSpeed and others write to standard output, which is for the result alone.
@@ -65,6 +66,14 @@ def run_rl(config: RlConfig, path: Path, *, as_json: bool, verbose: bool) -> int
     elif is_first:
         tell(_words(done, path))
     return OK
+
+
+def _training_tasks(config: RlConfig) -> list[Task]:
+    """UsageError where a task of a fixed test set is among them: a table of it would mean nothing afterwards."""
+    tasks = [item.task for item in load_suite(config.tasks).tasks]
+    if tested := sum(task.task_hash in test_tasks() for task in tasks):
+        raise UsageError(f"{config.tasks.source}: {tested} of its {len(tasks)} tasks belong to test sets")
+    return tasks
 
 
 def _words(done: Mapping[str, Any], path: Path) -> str:

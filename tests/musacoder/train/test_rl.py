@@ -14,7 +14,7 @@ from support.tiny_model import save_tiny_model
 
 from mooreeval.errors import UsageError
 from musacoder.train.folder import TrainingFolder
-from musacoder.train.rl import configuration
+from musacoder.train.rl import configuration, run_rl
 from musacoder.train.rl_run import arguments_of
 
 RECIPES = sorted((Path(__file__).parents[3] / "recipes" / "rl").glob("*.yaml"))
@@ -51,6 +51,13 @@ def test_a_configuration_that_contradicts_itself_is_one_line(tmp_path: Path, set
     with pytest.raises(UsageError) as caught:
         configuration(tmp_path / "run", None, ["model=m", *SMALL, *settings])
     assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_tasks_of_a_test_set_are_not_trained_on(tmp_path: Path) -> None:
+    config = configuration(tmp_path / "run", None, ["model=m", *SMALL, "tasks.source=split:unseen_op"])
+    with pytest.raises(UsageError, match="120 of its 120 tasks belong to test sets"):
+        run_rl(config, tmp_path / "run", as_json=False, verbose=False)
+    assert not (tmp_path / "run").exists()
 
 
 def test_model_and_tasks_have_to_be_named(tmp_path: Path) -> None:
