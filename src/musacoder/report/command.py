@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from mooreeval.errors import UsageError
 from musacoder.cli_options import OK, AsJson, Command, Verbose
+from musacoder.runlog.whole import write_whole
 
 DEFAULT_NAME = "report.html"
 SCHEMA_VERSION = 1
@@ -70,11 +69,11 @@ def _written(findings: Any, page: Path | None, markdown_file: Path | None, *, co
     """The files that were written, with their sizes in bytes."""
     made, files = _made(), []
     if page is not None:
-        files.append((page, write(page, _page(findings, made, code=code))))
+        files.append((page, write_whole(page, _page(findings, made, code=code))))
     if markdown_file is not None:
         from musacoder.report.markdown import markdown
 
-        files.append((markdown_file, write(markdown_file, markdown(findings, made))))
+        files.append((markdown_file, write_whole(markdown_file, markdown(findings, made))))
     return files
 
 
@@ -96,22 +95,6 @@ def _made() -> str:
     from mooreeval import __version__
 
     return f"made by musacoder {__version__} on {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-
-
-def write(path: Path, text: str) -> int:
-    """Write a file whole or not at all; its size in bytes.
-
-    Raises UsageError where it can't be written.
-    """
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    data = text.encode("utf-8", "replace")
-    try:
-        part.write_bytes(data)
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise UsageError(f"cannot write {path}: {error.strerror}") from None
-    return len(data)
 
 
 def _tell(findings: Any, written: Sequence[tuple[Path, int]]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -13,11 +12,12 @@ from typing import Any, Self, TypeVar
 import yaml
 
 from mooreeval.errors import NotJudged, UsageError
-from mooreeval.locks import lock_if_free, unlock
+from mooreeval.locks import unlock
 from mooreeval.render import strict_json
 from musacoder.runlog.drift import changed_keys, shortened
 from musacoder.runlog.lines import Lines, read_line, read_lines
 from musacoder.runlog.records import SCHEMA_VERSION, Judged, Key, Manifest, Sample, record_of
+from musacoder.runlog.whole import locked, write_whole
 
 CONFIG, MANIFEST, SAMPLES, VERDICTS, METRICS = (
     "config.yaml",
@@ -68,10 +68,10 @@ class RunFolder:
         folder = Path(path)
         if cls.exists(folder):
             raise UsageError(f"there is a run in {folder} already")
-        lock = _locked(folder)
+        lock = locked(folder, LOCK)
         try:
-            _write(folder / CONFIG, yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True))
-            _write(folder / MANIFEST, strict_json(manifest, indent=2) + "\n")  # last: from here on it is a run
+            write_whole(folder / CONFIG, yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True))
+            write_whole(folder / MANIFEST, strict_json(manifest, indent=2) + "\n")  # last: from here on it is a run
             return cls(folder, manifest, dict(config), lock)._ready_to_write()
         except BaseException:
             unlock(lock)
@@ -99,7 +99,7 @@ class RunFolder:
             UsageError: no run, a run that another process writes to, or a changed configuration, its keys named.
         """
         folder = Path(path)
-        lock = _locked(folder)
+        lock = locked(folder, LOCK)
         try:
             run = cls(folder, _manifest(folder), _config(folder), lock)
             run._require_same(manifest, understood(run.config), config, free)
@@ -238,30 +238,6 @@ def _compared(manifest: Manifest) -> dict[str, Any]:
 def _plain(config: Mapping[str, Any]) -> Any:
     """As it reads from YAML, so that the same configuration compares equal."""
     return yaml.safe_load(yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True))
-
-
-def _locked(folder: Path) -> int:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = lock_if_free(folder / LOCK)
-    except OSError as error:
-        raise UsageError(f"cannot write to the run folder {folder}: {error.strerror}") from None
-    if lock is None:
-        raise UsageError(f"another process is writing to {folder}")
-    return lock
-
-
-def _write(path: Path, text: str) -> None:
-    """Whole or not at all, and on the disk."""
-    part = path.with_suffix(f"{path.suffix}.part")
-    try:
-        with part.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from None
 
 
 def _manifest(folder: Path) -> Manifest:

@@ -21,7 +21,6 @@ the works, and they are made again.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -30,7 +29,7 @@ from typing import Any, Literal, Self, TypeVar
 import yaml
 
 from mooreeval.errors import UsageError
-from mooreeval.locks import lock_if_free, unlock
+from mooreeval.locks import unlock
 from mooreeval.render import strict_json
 from mooreeval.verdict import Record
 from musacoder.config import plain
@@ -38,6 +37,7 @@ from musacoder.data.io import read_records
 from musacoder.data.records import SCHEMA_VERSION
 from musacoder.runlog.drift import changed_keys, shortened
 from musacoder.runlog.lines import Lines
+from musacoder.runlog.whole import locked, write_whole
 from musacoder.synth.config import FREE, SynthConfig
 
 CONFIG, MARK, LOCK = "config.yaml", "run.json", ".lock"
@@ -66,14 +66,14 @@ class SynthFolder:
     @classmethod
     def opened(cls, path: Path, config: SynthConfig, versions: Mapping[str, str]) -> Self:
         """A new run, or one to go on with. UsageError: another process has it, or its configuration is another."""
-        lock = _locked(path)
+        lock = locked(path, LOCK)
         try:
             if (path / MARK).is_file():
                 _require_same(path, config)
             else:
-                _write(path / CONFIG, yaml.safe_dump(plain(config), sort_keys=False))
+                write_whole(path / CONFIG, yaml.safe_dump(plain(config), sort_keys=False))
                 mark = {"schema_version": SCHEMA_VERSION, "kind": "synth", "versions": dict(versions)}
-                _write(path / MARK, strict_json(mark, indent=2) + "\n")
+                write_whole(path / MARK, strict_json(mark, indent=2) + "\n")
             return cls(path, lock)
         except BaseException:
             unlock(lock)
@@ -102,7 +102,7 @@ class SynthFolder:
 
     def replace(self, name: str, records: Iterable[Record]) -> None:
         """The file holds these from now on, or what it held before."""
-        _write(self.path / name, "".join(f"{strict_json(record)}\n" for record in records))
+        write_whole(self.path / name, "".join(f"{strict_json(record)}\n" for record in records))
 
     def done(self, stage: str) -> StageDone | None:
         """What a stage said when it ended; None where it did not."""
@@ -137,27 +137,3 @@ def _config(path: Path) -> dict[str, Any]:
     if mark.get("schema_version", 0) > SCHEMA_VERSION:
         raise UsageError(f"{path} was written by a newer version: update musacoder")
     return data
-
-
-def _locked(path: Path) -> int:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        lock = lock_if_free(path / LOCK)
-    except OSError as error:
-        raise UsageError(f"cannot write to the run folder {path}: {error.strerror}") from None
-    if lock is None:
-        raise UsageError(f"another process is writing to {path}")
-    return lock
-
-
-def _write(path: Path, text: str) -> None:
-    """Whole or not at all, and on the disk."""
-    part = path.with_name(f"{path.name}.part")
-    try:
-        with part.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from None

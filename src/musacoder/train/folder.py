@@ -14,7 +14,6 @@ Processes of one run share it; the first alone writes.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -23,8 +22,9 @@ from typing import Any
 import yaml
 
 from mooreeval.errors import UsageError
-from mooreeval.locks import lock_if_free, unlock
+from mooreeval.locks import unlock
 from musacoder.runlog.drift import changed_keys, shortened
+from musacoder.runlog.whole import locked, write_whole
 
 CONFIG, RUN, METRICS, WHOLE = "config.yaml", "run.json", "metrics.jsonl", "whole.json"
 SCHEMA_VERSION = 1
@@ -39,13 +39,7 @@ class TrainingFolder:
 
     def __enter__(self) -> TrainingFolder:
         if self._writes:
-            try:
-                self.path.mkdir(parents=True, exist_ok=True)
-                self._lock = lock_if_free(self.path / ".lock")
-            except OSError as error:
-                raise UsageError(f"cannot write to the run folder {self.path}: {error.strerror}") from None
-            if self._lock is None:
-                raise UsageError(f"another process is writing to {self.path}")
+            self._lock = locked(self.path)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -87,9 +81,9 @@ class TrainingFolder:
 
     def begin(self, kind: str, config: Mapping[str, Any], identities: Mapping[str, str]) -> None:
         """Write down what the run begins with."""
-        _write(self.path / CONFIG, yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True))
+        write_whole(self.path / CONFIG, yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True))
         run = {"schema_version": SCHEMA_VERSION, "kind": kind, **identities}
-        _write(self.path / RUN, json.dumps(run, indent=2) + "\n")
+        write_whole(self.path / RUN, json.dumps(run, indent=2) + "\n")
 
     def require_same(
         self, kind: str, config: Mapping[str, Any], identities: Mapping[str, str], free: tuple[str, ...]
@@ -122,7 +116,7 @@ class TrainingFolder:
 
     def mark_whole(self, step: int) -> None:
         """A checkpoint is all on the disk."""
-        _write(self.checkpoints / f"checkpoint-{step}" / WHOLE, json.dumps({"step": step}) + "\n")
+        write_whole(self.checkpoints / f"checkpoint-{step}" / WHOLE, json.dumps({"step": step}) + "\n")
 
     def made(self, folder: Path, make: Callable[[Path], object]) -> Path:
         """A folder of the run that is made whole or not at all, once."""
@@ -149,16 +143,3 @@ class TrainingFolder:
 def _step_of(checkpoint: Path) -> int:
     number = checkpoint.name.rpartition("-")[2]
     return int(number) if number.isdigit() else -1
-
-
-def _write(path: Path, text: str) -> None:
-    """Whole or not at all, and on the disk."""
-    part = path.with_suffix(f"{path.suffix}.part")
-    try:
-        with part.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from None

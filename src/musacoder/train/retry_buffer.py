@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections import Counter, deque
 from collections.abc import Sequence
 from enum import StrEnum
@@ -25,6 +24,7 @@ from mooreeval.config import Count, Whole
 from mooreeval.errors import UsageError
 from mooreeval.hashing import content_hash
 from mooreeval.verdict import Record, Status, Verdict
+from musacoder.runlog.whole import write_whole
 
 MOST_REENTRIES = 1
 
@@ -161,13 +161,8 @@ class RetryBuffer:
         return {"waiting": [failure.model_dump(mode="json") for failure in self._waiting], "counts": dict(self.counts)}
 
     def save(self, path: Path) -> None:
-        """Replace the file in one step: whoever is killed leaves the old one or the new one."""
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
-        with beside.open("w", encoding="utf-8") as file:
-            json.dump(self.state(), file)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
+        """Replace the file in one step. Raises UsageError where it can't be written."""
+        write_whole(path, json.dumps(self.state()))
 
     @classmethod
     def load(cls, path: Path, config: RetryConfig) -> RetryBuffer:
