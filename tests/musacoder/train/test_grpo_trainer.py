@@ -152,7 +152,7 @@ def test_ahead_trains_on_answers_of_an_older_policy_within_the_bound(model: Path
 
 def _run(folder: Path, *numbers: int, processes: int = 1) -> list[dict[str, Any]]:
     """A run in processes of its own; what each left."""
-    launch = ["-m", "torch.distributed.run", "--nproc-per-node", str(processes), "--master-port", "0"]
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
     command = [sys.executable, *(launch if processes > 1 else []), "-m", "support.tiny_rl", str(folder)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
@@ -175,6 +175,7 @@ def test_a_resumed_run_is_the_same_to_the_bit(tmp_path: Path, epochs: int) -> No
 
 @pytest.mark.slow
 def test_two_processes_hold_one_policy_and_one_buffer(tmp_path: Path) -> None:
+    save_tiny_model(tmp_path / "model")
     one, other = _run(tmp_path, 3, 3, 1, processes=2)
     assert one["weights"] == other["weights"]
     assert one["buffer"] == other["buffer"]
