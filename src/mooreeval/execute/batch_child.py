@@ -193,11 +193,13 @@ class _Check:
             return None
         if want["told"]["silent"]:
             return None
-        answer = self._load(want, {"seed": trial["weights"], "names": want["told"]["varied"]})
+        told = want["told"]
+        answer = self._load(want, {"seed": trial["weights"], "names": told["varied"], "kinds": told["kinds"]})
         if answer.error is not None:
             is_its_own = answer.error.line is not None and not answer.error.raised_in
             return conclude.load_error(answer.error, self._code, final=True) if is_its_own else None
-        return None if answer.without_counterpart else self._tried(trial, want, done)
+        has_no_place = answer.without_counterpart or answer.surplus
+        return None if has_no_place else self._tried(trial, want, done)
 
     def _stopped(self, answer: TrialAnswer, *, must_launch: bool) -> Conclusion | None:
         """An exception, a finding, a rule that was broken by what ran."""

@@ -95,8 +95,9 @@ def candidate(body: str, fails: str = 'throw std::runtime_error("no flag")') -> 
 def test_an_output_that_is_right_without_the_kernels_is_not_their_work(verifier, source_unread, task, body):
     verdict = verifier.verify(task, candidate(body))
     assert verdict.status is Status.ILLEGAL, verdict.reason
-    # A number that Python computed is told before, by the data that it took.
-    assert {hit.rule for hit in verdict.rules} in ({"decoy_kernel"}, {"host_compute"})
+    # A number that Python computed is told before, by the data that it took, and a copy that is the task's whole work
+    # by the operator that made it.
+    assert {hit.rule for hit in verdict.rules} <= {"decoy_kernel", "host_compute", "torch_compute"}
     assert verdict.trials[-1].passed
 
 
