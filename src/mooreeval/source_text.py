@@ -9,15 +9,18 @@ from __future__ import annotations
 import ast
 import codecs
 import io
+import threading
 import tokenize
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mooreeval.errors import UsageError
 
 # Ten times the longest honest source we know of, many times over; the parser needs some 100 bytes a byte.
 MAX_CODE_BYTES = 1 << 20
+_PARSING = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -36,12 +39,22 @@ def normalise(text: str) -> str:
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
+def python_tree(code: str, mode: str = "exec") -> Any:
+    """`ast.parse`, one thread at a time.
+
+    CPython 3.11 counts the depth of a tree that it builds for the whole interpreter: where another thread builds one
+    meanwhile, it raises SystemError. Raises what the parser raises.
+    """
+    with _PARSING:
+        return ast.parse(code, mode=mode)
+
+
 def parse_python(code: str) -> ast.Module | SyntaxProblem:
     """The syntax tree, or why there is none."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an odd escape sequence in somebody's string is not our news
-            return ast.parse(code)
+            return python_tree(code)
     except SyntaxError as error:
         return SyntaxProblem(error.msg, error.lineno)
     except UnicodeEncodeError:

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from mooreeval.source_text import python_tree
 from mooreeval.task import INIT_INPUTS_NAME, INPUTS_NAME
 
 SMALLEST_SITE = 4  # nothing below is ever made smaller
@@ -47,7 +48,7 @@ class Site:
 def find_sites(code: str) -> list[Site]:
     """All sites in order of the text; none where the code does not parse."""
     try:
-        tree = ast.parse(code)
+        tree = python_tree(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     return sorted(_in_body(tree.body), key=lambda site: (site.line, site.start))

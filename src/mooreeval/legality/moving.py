@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 
 from mooreeval.legality.operators import is_allowed
+from mooreeval.source_text import python_tree
 from mooreeval.task import MODEL_NAME
 
 _PLAIN = (
@@ -20,7 +21,7 @@ _PLAIN = (
 def only_moves(code: str) -> bool:
     """Whether a task's output holds elements of its inputs and nothing that was computed from them."""
     try:
-        tree = ast.parse(code)
+        tree = python_tree(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     forward = _forward(tree)

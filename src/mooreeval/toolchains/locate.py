@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mooreeval.sandbox.programs import ProgramWalls
+from mooreeval.source_text import python_tree
 from mooreeval.toolchains.addresses import resolve
 from mooreeval.toolchains.barriers import Barriers
 from mooreeval.toolchains.base import Artefact, BuildFailure, Recording
@@ -201,7 +202,7 @@ def _unique_lines(lines: list[str]) -> dict[str, int]:
 
 def _parsed(text: str) -> ast.Module | None:
     try:
-        return ast.parse(text)
+        return python_tree(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from mooreeval.simulator.rewrite.tokens import Kind, Tokens
+from mooreeval.source_text import python_tree
 
 # What the simulator defines; any other name makes a condition unknown, and unknown code counts as live.
 _DEFINED = {"__CUDA_ARCH__": 800, "__CUDACC__": 1, "__NVCC__": 1, "__cplusplus": 202002, "CUDART_VERSION": 13000}
@@ -78,7 +79,7 @@ def _evaluate(words: list[tuple[int, str]]) -> bool | None:
             parts.append(_PYTHON.get(text, text))
         i += 1
     try:
-        value = _value(ast.parse(" ".join(parts).strip(), mode="eval").body)
+        value = _value(python_tree(" ".join(parts).strip(), mode="eval").body)
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
         return None
     return None if value is None else bool(value)
