@@ -10,6 +10,7 @@ every process decides the same, and so does a run of the first kind that is resu
 
 from __future__ import annotations
 
+import functools
 import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -37,12 +38,15 @@ class TaskOrder:
             raise ValueError("there is no task to train on")
         self.by_hash = {task.task_hash: task for task in tasks}
         self._hashes, self._seed = sorted(self.by_hash), seed
+        self._order = functools.lru_cache(maxsize=4)(self._drawn)  # of batches, and of what replaces dropped groups
 
     def at(self, place: int) -> Task:
         """The task of that place, whatever was asked before."""
         epoch, index = divmod(place, len(self._hashes))
-        order = random.Random(f"{self._seed} {epoch}").sample(self._hashes, len(self._hashes))
-        return self.by_hash[order[index]]
+        return self.by_hash[self._order(epoch)[index]]
+
+    def _drawn(self, epoch: int) -> list[str]:
+        return random.Random(f"{self._seed} {epoch}").sample(self._hashes, len(self._hashes))
 
 
 @dataclass(frozen=True)

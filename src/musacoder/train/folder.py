@@ -106,7 +106,7 @@ class TrainingFolder:
     def last_checkpoint(self) -> Path | None:
         """The newest whole one."""
         whole = [p for p in self.checkpoints.glob("checkpoint-*") if (p / WHOLE).is_file()]
-        return max(whole, key=_step_of, default=None)
+        return max(whole, key=step_of, default=None)
 
     def remove_torn(self) -> None:
         """Checkpoints that were cut off while they were written."""
@@ -140,6 +140,7 @@ class TrainingFolder:
         return data
 
 
-def _step_of(checkpoint: Path) -> int:
+def step_of(checkpoint: Path) -> int:
+    """Of a checkpoint's folder; -1 where its name has none."""
     number = checkpoint.name.rpartition("-")[2]
     return int(number) if number.isdigit() else -1

@@ -49,15 +49,18 @@ def load(checkpoint: str, config: SftConfig, tokenizer: Any) -> Any:
     """The model in float32, or in bfloat16 where DeepSpeed keeps float32 weights. UsageError where there is none."""
     _require_kernels(_config(checkpoint), config)
     dtype = torch.bfloat16 if config.train.deepspeed else torch.float32
-    try:
-        model = AutoModelForCausalLM.from_pretrained(
-            checkpoint, dtype=dtype, attn_implementation=config.model.attention
-        )
-    except Exception as error:  # noqa: BLE001  whatever a folder that is no checkpoint makes of it
-        raise UsageError(f"no model at {checkpoint}: {one_line(str(error))}") from None
+    model = opened(checkpoint, dtype=dtype, attn_implementation=config.model.attention)
     if model.config.get_text_config().vocab_size < len(tokenizer):
         raise UsageError(f"{checkpoint} has too small a vocabulary")
     return model
+
+
+def opened(checkpoint: str, **options: Any) -> Any:
+    """A causal model, with options of transformers. UsageError where there is none."""
+    try:
+        return AutoModelForCausalLM.from_pretrained(checkpoint, **options)
+    except Exception as error:  # noqa: BLE001  whatever a folder that is no checkpoint makes of it
+        raise UsageError(f"no model at {checkpoint}: {one_line(str(error))}") from None
 
 
 def export(trainer: Any, tokenizer: Any, folder: TrainingFolder) -> None:

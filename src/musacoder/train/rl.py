@@ -22,11 +22,11 @@ from mooreeval.render import strict_json
 from mooreeval.task import Task
 from musacoder.config import plain, read_config
 from musacoder.data.splits import test_tasks
-from musacoder.session import shown_run, tell
+from musacoder.session import tell
 from musacoder.suites import load_suite
 from musacoder.train.folder import TrainingFolder
 from musacoder.train.rl_config import FREE, RlConfig
-from musacoder.train.sft import told_by
+from musacoder.train.sft import stage_words, told_by
 
 OK = 0
 _EXTRA = "pip install 'musacoder[train]'"
@@ -58,13 +58,13 @@ def run_rl(config: RlConfig, path: Path, *, as_json: bool, verbose: bool) -> int
     tasks = _training_tasks(config)
     if config.sampling.top_p < 1 and is_first:
         print(f"warning: {_TOP_P}", file=sys.stderr)
-    # DeepSpeed and others write to standard output, which is for the result alone.
+    # DeepSpeed and others write to where standard output is when they are imported; it is for the result alone.
     with TrainingFolder(path, writes=is_first) as folder, contextlib.redirect_stdout(sys.stderr):
         done = _stage(config, folder, tasks, began, verbose=verbose)
     if is_first and as_json:
         print(strict_json({"run": str(path), **done}, indent=2))
     elif is_first:
-        tell(_words(done, path))
+        tell(stage_words("rl", done, path))
     return OK
 
 
@@ -74,12 +74,6 @@ def _training_tasks(config: RlConfig) -> list[Task]:
     if tested := sum(task.task_hash in test_tasks() for task in tasks):
         raise UsageError(f"{config.tasks.source}: {tested} of its {len(tasks)} tasks belong to test sets")
     return tasks
-
-
-def _words(done: Mapping[str, Any], path: Path) -> str:
-    if done["finished"]:
-        return f"all {done['steps']} steps are done; the model is {path}/model: musacoder bench --model hf:{path}/model"
-    return f"{done['step']} of {done['steps']} steps are done; go on with: musacoder rl --run {shown_run(path)}"
 
 
 def _stage(

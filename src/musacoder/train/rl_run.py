@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from accelerate.utils import gather_object
 from datasets import Dataset
-from transformers import AutoModelForCausalLM, PrinterCallback, TrainerCallback
+from transformers import PrinterCallback, TrainerCallback
 from trl import GRPOConfig
 
 from mooreeval.errors import UsageError
@@ -37,9 +37,10 @@ from musacoder.runlog.lines import Lines
 from musacoder.train import rollout_records
 from musacoder.train.engine import agreed, train
 from musacoder.train.experience import Ahead, Batch, Experience, Ranks, TaskOrder
-from musacoder.train.folder import TrainingFolder
+from musacoder.train.folder import TrainingFolder, step_of
 from musacoder.train.grpo_trainer import BUFFER_FILE, Grpo
 from musacoder.train.hack_watch import HackWatch
+from musacoder.train.loading import opened
 from musacoder.train.retry_buffer import RetryBuffer
 from musacoder.train.rl_config import RlConfig
 from musacoder.train.timeline import TIMELINE, Timeline
@@ -105,7 +106,7 @@ class Assembly:
         """Raises UsageError for a checkpoint that can't be opened."""
         self._config, self._arguments = config, arguments
         self.tokenizer = load_tokenizer(str(config.model))
-        self._policy = Policy(_model(str(config.model)))
+        self._policy = Policy(opened(str(config.model), dtype=torch.float32))
         self.verifier = LocalVerifier(config.verify)
         self._prompts = self._task_prompts()
         self._sampler: PolicySampler | None = None
@@ -263,18 +264,11 @@ def _finite(value: Any) -> float | None:
     return number if abs(number) < float("inf") else None
 
 
-def _model(checkpoint: str) -> Any:
-    try:
-        return AutoModelForCausalLM.from_pretrained(checkpoint, dtype=torch.float32)
-    except Exception as error:  # noqa: BLE001  whatever a folder that is no checkpoint makes of it
-        raise UsageError(f"no model at {checkpoint}: {' '.join(str(error).split())[:300]}") from None
-
-
 def go_on(assembly: Assembly, stage: RlStage, checkpoint: Path | None) -> bool:
     """Train until all steps are done or the stage is over; whether all are done."""
     trainer = assembly.trainer
     trainer.add_callback(stage)
     if checkpoint is not None:
         trainer.experience.load(checkpoint / BUFFER_FILE)
-        assembly.records.begin(int(checkpoint.name.rpartition("-")[2]))
+        assembly.records.begin(step_of(checkpoint))
     return train(trainer, stage, checkpoint)

@@ -62,13 +62,13 @@ def run_sft(config: SftConfig, path: Path, *, as_json: bool, verbose: bool) -> i
     """Begin the training in `path`, or go on with it, for one stage; 0, whether it is finished or not."""
     began = time.monotonic()
     is_first = int(os.environ.get("RANK", "0")) == 0
-    # DeepSpeed and others write to standard output, which is for the result alone.
+    # DeepSpeed and others write to where standard output is when they are imported; it is for the result alone.
     with TrainingFolder(path, writes=is_first) as folder, contextlib.redirect_stdout(sys.stderr):
         done = _stage(config, folder, began, told_by(is_first, verbose))
     if is_first and as_json:
         print(strict_json({"run": str(path), **done}, indent=2))
     elif is_first:
-        tell(_words(done, path))
+        tell(stage_words("sft", done, path))
     return OK
 
 
@@ -84,17 +84,17 @@ def told_by(is_first: bool, verbose: bool) -> Callable[[str], None]:
     return told
 
 
-def _words(done: dict[str, Any], path: Path) -> str:
+def stage_words(command: str, done: Mapping[str, Any], path: Path) -> str:
+    """The line that ends a stage: what is next."""
     if done["finished"]:
         return f"all {done['steps']} steps are done; the model is {path}/model: musacoder bench --model hf:{path}/model"
     run = shown_run(path)
-    return f"{done['step']} of {done['steps']} steps are done; go on with: musacoder sft --run {run}"
+    return f"{done['step']} of {done['steps']} steps are done; go on with: musacoder {command} --run {run}"
 
 
 def _stage(config: SftConfig, folder: TrainingFolder, began: float, told: Callable[[str], None]) -> dict[str, Any]:
     try:
-        with contextlib.redirect_stdout(sys.stderr):  # DeepSpeed's lines go where they stand when it is imported
-            from musacoder.train import engine, loading
+        from musacoder.train import engine, loading
     except ImportError as error:
         raise UsageError(f"training needs {error.name}: {_EXTRA}") from None
     loading.quiet()

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from musacoder.data.author import chain
-from musacoder.data.author.source import Kernel, Source, blocks, flat_index, numel
-from musacoder.data.graph import Node, TensorSpec
+from musacoder.data.author.source import Kernel, blocks, flat_index, numel
+from musacoder.data.author.writing import Writing
 from musacoder.data.operators import CATALOGUE, Gathered
 
 _READ = re.compile(r"@(?:\(([^()]*(?:\([^()]*\)[^()]*)*)\)|(\w+))\[([^\[\]]+)\]")
@@ -29,17 +29,8 @@ _HOST_SIZES = {
 
 
 @dataclass
-class Gather:
+class Gather(Writing):
     """An operator that gathers and is being written, with the point-wise ones before and after it."""
-
-    source: Source
-    before: Sequence[Node]
-    node: Node
-    after: Sequence[Node]
-    tensors: chain.Tensors
-    x: TensorSpec
-    out: str
-    pre: chain.Function | None = None
 
     def __post_init__(self) -> None:
         operator = CATALOGUE[self.node.operator]

@@ -7,25 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from musacoder.data.author import chain
-from musacoder.data.author.source import Index, Kernel, Source, blocks, flat_index
-from musacoder.data.graph import Node, TensorSpec
+from musacoder.data.author.source import Index, Kernel, blocks, flat_index
+from musacoder.data.author.writing import Writing
 from musacoder.data.operators import CATALOGUE, Product
 
 _NAMES = ("matmul_kernel", "gemm_kernel", "linear_kernel")
 
 
 @dataclass
-class Matmul:
+class Matmul(Writing):
     """A product that is being written, with the point-wise operators before (of the first matrix) and after it."""
-
-    source: Source
-    before: Sequence[Node]
-    node: Node
-    after: Sequence[Node]
-    tensors: chain.Tensors
-    x: TensorSpec
-    out: str
-    pre: chain.Function | None = None
 
     def __post_init__(self) -> None:
         operator = CATALOGUE[self.node.operator]

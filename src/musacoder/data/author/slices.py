@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from musacoder.data.author import chain
 from musacoder.data.author.sample import slice_axes
-from musacoder.data.author.source import Index, Kernel, Source, flat_index
-from musacoder.data.graph import Node, TensorSpec
+from musacoder.data.author.source import Index, Kernel, flat_index
+from musacoder.data.author.writing import Writing
 from musacoder.data.operators import CATALOGUE, Pass, Sliced
 from musacoder.data.operators.types import whole
 
@@ -22,17 +22,8 @@ JOINED = {"sum": "{a} + {b}", "max": "fmaxf({a}, {b})", "min": "fminf({a}, {b})"
 
 
 @dataclass
-class Slices:
+class Slices(Writing):
     """An operator over slices that is being written, with the point-wise operators before and after it."""
-
-    source: Source
-    before: Sequence[Node]
-    node: Node
-    after: Sequence[Node]
-    tensors: chain.Tensors
-    x: TensorSpec
-    out: str
-    pre: chain.Function | None = None
 
     def __post_init__(self) -> None:
         operator = CATALOGUE[self.node.operator]
